@@ -14,7 +14,7 @@ from typing import Any
 
 import sapwood
 from sapwood.interfaces.parameters import PARAMETERS
-from sapwood.params import TABLE, defaults
+from sapwood.params import MANY_EVENTS, TABLE, ByEvents, defaults
 
 HOUSE = Path(__file__).resolve().parent.parent
 PAGE = HOUSE / "docs" / "api" / "parameters.md"
@@ -36,6 +36,10 @@ def parameters() -> str:
         default = f"`{usual.get(name, row.default)!r}`"
         if name in PARAMETERS and own != usual.get(name, row.default):
             default += f" (estimators: `{own!r}`)"
+        for task, estimator in (("survival", "SapwoodSurvival"), ("distribution", "SapwoodDistribution")):
+            if (other := getattr(row, task)) is not ...:
+                default += f"; {estimator}: `{other.few if isinstance(other, ByEvents) else other!r}`"
+                default += f", `{other.many}` from {MANY_EVENTS:,} events on" if isinstance(other, ByEvents) else ""
         peers = ", ".join(f"`{one}`" for one in row.aliases)
         lines.append(f"### `{name}`\n\n{row.doc}\n\n- Type: {row.type}\n- Default: {default}\n")
         lines.append(f"- Also called: {peers}\n" if peers else "")

@@ -27,7 +27,7 @@ WIDE_CLASSES = {
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
     "src/sapwood": 770,  # the peers' names of what is here
-    "src/sapwood/params": 2110,  # what to write instead of the peers' names
+    "src/sapwood/params": 2140,  # what to write instead of the peers' names; defaults of other tasks
     "src/sapwood/device": 290,  # and arrays in the memory of a GPU
     "src/sapwood/device/cuda": 2400,  # training, prediction, Shapley values, metrics, tables in device memory
     "src/sapwood/holders": 450,
@@ -46,10 +46,10 @@ BUDGET: dict[str, int] = {
     "src/sapwood/boost/round": 1320,  # the peers' names of callbacks; evaluation rows on a device
     "src/sapwood/boost/leaves": 480,
     "src/sapwood/boost/categories": 545,  # statistics become bins one by one
-    "src/sapwood/interfaces": 2560,  # survival and distributions take the table of parameters
+    "src/sapwood/interfaces": 2620,  # survival and distributions take the table of parameters; shap's explainer
     "src/sapwood/report": 1330,
     "src/sapwood/cli": 1900,  # ten commands
-    "src/sapwood/plot": 1520,  # sixteen plots
+    "src/sapwood/plot": 1550,  # sixteen plots; where they draw, in one place
     "src/sapwood/dask": 1470,
     "src/sapwood/core": 85,
     "src/sapwood/core/math": 830,  # ranks of splits, metrics by row, for the CPU and the GPU

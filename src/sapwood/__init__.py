@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sapwood.interfaces.ranker import SapwoodRanker
     from sapwood.interfaces.sklearn import SapwoodClassifier, SapwoodRegressor
     from sapwood.interfaces.survival import SapwoodSurvival
+    from sapwood.interfaces.tree_explainer import TreeExplainer
     from sapwood.model.booster import Booster
     from sapwood.model.io import load
     from sapwood.plot.peers import plot_importance, plot_metric, plot_tree
@@ -40,6 +41,7 @@ __all__ = [
     "SapwoodRanker",
     "SapwoodRegressor",
     "SapwoodSurvival",
+    "TreeExplainer",
     "__version__",
     "callback",
     "cv",
@@ -68,6 +70,7 @@ _HOME = {  # the module of each name; some are modules themselves
     "SapwoodRanker": "sapwood.interfaces.ranker",
     "SapwoodRegressor": "sapwood.interfaces.sklearn",
     "SapwoodSurvival": "sapwood.interfaces.survival",
+    "TreeExplainer": "sapwood.interfaces.tree_explainer",
     "callback": "sapwood.boost.round.callback",
     "cv": "sapwood.boost.cv",
     "doctor": "sapwood.interfaces.doctor",

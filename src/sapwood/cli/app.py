@@ -13,7 +13,7 @@ import typer
 
 from sapwood import __version__
 from sapwood.cli import INTERRUPTED
-from sapwood.cli.show import Output
+from sapwood.cli.show import Output, python_warnings
 from sapwood.errors import ParameterError, SapwoodError
 
 app = typer.Typer(
@@ -45,7 +45,7 @@ Task = Annotated[str, typer.Option(help="auto, regression or classification.")]
 Metric = Annotated[list[str] | None, typer.Option("--metric", "-m", help="Metric to print. May be repeated.")]
 Seed = Annotated[int, typer.Option(help="Seed of all random choices.")]
 Threads = Annotated[int | None, typer.Option(help="Threads; all by default. They do not change the model.")]
-Seconds = Annotated[float | None, typer.Option("--time-limit", help="Seconds that training may take.")]
+Seconds = Annotated[float | None, typer.Option("--time-limit", help="Seconds that it may take.")]
 
 
 def _params(given: list[str] | None) -> dict[str, Any]:
@@ -57,7 +57,8 @@ def _params(given: list[str] | None) -> dict[str, Any]:
 def _do(output: Output, work: Callable[[], None]) -> None:
     """Do a command's work; what goes wrong becomes one line, or a JSON object, and an exit status."""
     try:
-        work()
+        with python_warnings(output):
+            work()
         output.end()
     except SapwoodError as error:
         _complain(output, error, 2 if isinstance(error, ParameterError) else 1)
@@ -266,7 +267,7 @@ def tune(
     trials: Annotated[int, typer.Option(help="Trials at most.")] = 30,
     folds: Annotated[int, typer.Option(help="Folds of each trial.")] = 3,
     task: Task = "auto",
-    metric: Annotated[str | None, typer.Option("--metric", "-m", help="What to improve.")] = None,
+    metric: Annotated[str | None, typer.Option("--metric", "-m", help="What to improve; the loss by default.")] = None,
     weight: Weight = None,
     drop: Drop = None,
     time_limit: Seconds = None,
@@ -278,7 +279,8 @@ def tune(
 ) -> None:
     """Search for good parameters.
 
-    By Optuna where it is installed, else at random. Try train first: its automatic fit is hard to beat.
+    By Optuna where it is installed, else at random. The best parameters are printed, and written with -o. Try train
+    first: its automatic fit is hard to beat.
     """
     from sapwood.cli import train as training
     from sapwood.cli import tune as work
@@ -307,9 +309,10 @@ def bench(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Compare speed with installed peers.
+    """Compare with installed peers.
 
-    One plain training of Sapwood and of each peer, on the same numbers.
+    One plain training of Sapwood and of each peer on the same numbers: seconds, and the loss on held-out rows.
+    Categories are numbers here, so that all libraries see the same; free text is left out.
     """
     from sapwood.cli import bench as work
     from sapwood.cli import train as training

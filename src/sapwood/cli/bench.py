@@ -17,6 +17,7 @@ from sapwood.cli import show
 from sapwood.cli.show import Output
 from sapwood.cli.train import Settings, held_of, rows_of, task_of
 from sapwood.data.dataset import Dataset
+from sapwood.errors import DataError
 from sapwood.interfaces import target as targets
 from sapwood.interfaces.sklearn import SapwoodClassifier, SapwoodRegressor
 
@@ -43,7 +44,7 @@ def bench(path: Path, settings: Settings, rounds: int, n_threads: int, repeat: i
     kind = task_of(y, settings, output)
     classes = kind == "classification"
     held = held_of(table, y, kind, settings)
-    X = _numbers(table)
+    X = _numbers(table, output)
     label = targets.classes(np.asarray(y))[1].astype(np.int64) if classes else np.asarray(y, np.float64)
     several = classes and label.max() > 1
     what = "logloss" if classes else "rmse"
@@ -88,10 +89,19 @@ def _libraries(rounds: int, n_threads: int) -> dict[str, Callable[[bool], Any]]:
     return found
 
 
-def _numbers(table: Any) -> Any:
-    """The columns as float32, categories as codes, so that all libraries see the same."""
-    data = Dataset(table)
-    columns = [
-        data.binned.codes(j) if j in data.categories else table.column(j).to_numpy() for j in range(table.num_columns)
-    ]
-    return np.column_stack([np.asarray(column, np.float32) for column in columns])
+def _numbers(table: Any, output: Output) -> Any:
+    """The columns as float32, categories as codes and dates as seconds, so that all libraries see the same."""
+    data, columns, left = Dataset(table), [], []
+    for j, name in enumerate(table.column_names):
+        values = data.binned.codes(j) if j in data.categories else table.column(j).to_numpy()
+        if values.dtype.kind == "M":
+            values = np.where(np.isnat(values), np.nan, values.astype("M8[s]").astype(np.float64))
+        if values.dtype.kind == "O":
+            left.append(name)
+        else:
+            columns.append(np.asarray(values, np.float32))
+    if left:
+        output.warn(f"the peers take numbers and categories only; {', '.join(map(repr, left))} is left out for all.")
+    if not columns:
+        raise DataError("no column has numbers or categories.")
+    return np.column_stack(columns)

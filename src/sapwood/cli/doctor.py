@@ -34,16 +34,17 @@ def doctor(output: Output) -> None:
     versions = {name: _version(name) for name in PACKAGES}
     lines = [f"sapwood {__version__}, Python {platform.python_version()}, {platform.platform()}"]
     for name, version in versions.items():
-        extra = PACKAGES[name]
-        lines.append(f"  {name:14}{version or f'not installed (pip install sapwood[{extra}])'}")
+        missing = f"not installed (pip install 'sapwood[{PACKAGES[name]}]')"
+        lines.append(f"  {name:14}{version or missing}")
     found = devices().splitlines()
     lines += found
     isas = ["portable", host.isa()]
     prints = {f"{n} threads": one for n, one in zip((1, 2, 3, 7), fingerprints([1, 2, 3, 7]), strict=True)}
     prints |= {f"instruction set {isa}": _elsewhere(isa) for isa in dict.fromkeys(isas)}
     kept = len(set(prints.values())) == 1
-    lines.append(f"promise: {len(prints)} trainings ({', '.join(prints)})")
-    lines.append("         gave the same bytes" if kept else f"         gave DIFFERENT models: {prints}")
+    lines.append(f"promise: on 1, 2, 3 and 7 threads, and with the instruction sets {', '.join(dict.fromkeys(isas))},")
+    same = f"the same training gave the same {len(prints)} models, byte for byte"
+    lines.append(f"         {same if kept else f'DIFFERENT models: {prints}'}")
     output.result(
         "\n".join(lines), version=__version__, python=platform.python_version(), packages=versions,
         isa=host.isa(), threads=threads(None), devices=found, promise_kept=kept,

@@ -6,6 +6,7 @@ In: what a command has found. Out: text or one JSON object; a live display in a 
 import json
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,8 +33,11 @@ class Output:
             print(text, file=sys.stderr, flush=True)
 
     def warn(self, text: str) -> None:
-        """A line that should not be missed, to stderr; `--quiet` keeps it."""
-        self.found.setdefault("warnings", []).append(text)
+        """A line that should not be missed, to stderr, once; `--quiet` keeps it."""
+        said = self.found.setdefault("warnings", [])
+        if text in said:
+            return
+        said.append(text)
         if not self.as_json:
             print(f"warning: {text}", file=sys.stderr, flush=True)
 
@@ -81,14 +85,38 @@ def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
 
 
 @contextmanager
-def progress(output: Output) -> Iterator[None]:
+def python_warnings(output: Output) -> Iterator[None]:
+    """Say what the library warns of in this block as `Output.warn` does; other packages' warnings are not shown."""
+
+    def say(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        if issubclass(category, UserWarning):
+            output.warn(str(message))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = say
+        yield
+
+
+class Titled:
+    """What shows progress; `title` says which training of several this is."""
+
+    title = ""
+
+    def named(self, sight: Sight) -> str:
+        """What is going on."""
+        return f"{self.title}: {sight.stage}" if self.title else sight.stage
+
+
+@contextmanager
+def progress(output: Output) -> Iterator[Titled]:
     """Show how the trainings of this block go."""
     if output.quiet or output.as_json:
-        yield
+        yield Titled()
         return
     display = _Live() if sys.stderr.isatty() else _Lines()
     with display, watching(display.see):
-        yield
+        yield display
 
 
 class _Best:
@@ -117,7 +145,7 @@ class _Best:
         return (sight.round - 1) / max(0.1, time.monotonic() - self.start)  # the clock begins after the first round
 
 
-class _Lines:
+class _Lines(Titled):
     """A line every few seconds, for files and pipes."""
 
     def __init__(self) -> None:
@@ -135,13 +163,14 @@ class _Lines:
         if time.monotonic() - self.last >= EVERY:
             self.last = time.monotonic()
             line = (
-                f"{sight.stage}: round {sight.round} of at most {sight.n_rounds}, {self.best.rate(sight):.0f} a second"
+                f"{self.named(sight)}: round {sight.round} of at most {sight.n_rounds}, "
+                f"{self.best.rate(sight):.0f} a second"
             )
             losses = self.best.text(sight)
             print(line + (f", {losses}" if losses else ""), file=sys.stderr, flush=True)
 
 
-class _Live:
+class _Live(Titled):
     """A bar in a terminal."""
 
     def __init__(self) -> None:
@@ -170,7 +199,7 @@ class _Live:
         stage = self.best.stage
         self.best.update(sight)
         if sight.stage != stage or sight.round <= 1:
-            self.bar.reset(self.task, total=sight.n_rounds, description=sight.stage)
+            self.bar.reset(self.task, total=sight.n_rounds, description=self.named(sight))
         now = time.monotonic()
         if now - self.drawn > 0.1 or sight.round == sight.n_rounds:
             self.drawn = now

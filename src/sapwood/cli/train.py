@@ -5,7 +5,6 @@ In: a file, the name of its target, settings from flags or a TOML file. Out: sco
 
 import time
 import tomllib
-import warnings
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -234,11 +233,8 @@ def _fit(
     if settings.threads is not None:
         params["n_jobs"] = settings.threads
     model = make(**params)
-    with warnings.catch_warnings(record=True) as caught, show.progress(output):
-        warnings.simplefilter("always")
+    with show.progress(output):
         model.fit(table, y, weight, callbacks=callbacks)
-    for one in dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, UserWarning)):
-        output.warn(one)
     return model
 
 

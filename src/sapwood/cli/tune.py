@@ -49,12 +49,15 @@ def tune(path: Path, settings: Settings, n_trials: int, n_folds: int, to: Path |
     if settings.metric:
         fixed["eval_metric"] = settings.metric[0]
     found: list[tuple[float, int, dict[str, Any]]] = []
+    begun = 0
     end = time.monotonic() + (float("inf") if settings.time_limit is None else settings.time_limit)
     metric = ""
 
     def measure(chosen: dict[str, Any], watch: Callable[[Round], bool]) -> float:
         """The mean of the metric over the folds, at the best round; lower is better."""
-        nonlocal metric
+        nonlocal metric, begun
+        begun += 1
+        display.title = f"trial {begun} of {n_trials}"
         result = cv({**fixed, **chosen}, data, n_folds=n_folds, callbacks=[watch])
         metric = next(iter(result)).removesuffix("_mean")
         values = result[f"{metric}_mean"]
@@ -62,19 +65,20 @@ def tune(path: Path, settings: Settings, n_trials: int, n_folds: int, to: Path |
         best = int(values.argmax() if higher else values.argmin())
         found.append((float(values[best]), best + 1, chosen))
         shown = ", ".join(f"{name}={_short(value)}" for name, value in chosen.items()) or "the defaults"
-        output.say(f"trial {len(found)}: {metric} {values[best]:.5g} after {best + 1} rounds; {shown}")
+        output.say(f"trial {begun}: {metric} {values[best]:.5g} after {best + 1} rounds; {shown}")
         return float(-values[best] if higher else values[best])
 
     search = _optuna if _has_optuna() else _random
     output.say(f"search: {'Optuna' if search is _optuna else 'at random'}, at most {n_trials} trials")
-    with show.progress(output):
+    with show.progress(output) as display:
         search(measure, n_trials, end, settings.seed)
     if not found:
         raise ParameterError("no trial was finished within --time-limit; give it more time.")
     higher = METRICS[metric.partition("@")[0]].higher_is_better
     value, rounds, best = max(found, key=lambda one: one[0] if higher else -one[0])
     params = {**best, "n_estimators": rounds}
-    lines = [f"best of {len(found)} trials: {metric} {value:.6g} (mean of {n_folds} folds, {rounds} rounds)"]
+    cut = f", {begun - len(found)} more stopped early" if begun > len(found) else ""
+    lines = [f"best of {len(found)} trials{cut}: {metric} {value:.6g} (mean of {n_folds} folds, {rounds} rounds)"]
     lines += [f"  {name} = {_short(one)}" for name, one in params.items()]
     output.result("\n".join(lines), metric=metric, value=value, params=params, trials=len(found))
     if to is not None:

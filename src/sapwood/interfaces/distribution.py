@@ -20,17 +20,14 @@ from sapwood.interfaces.parameters import PARAMETERS, TARGET_PARAMETERS, rows_wi
 from sapwood.metric.distribution import nll
 from sapwood.model.io import load
 from sapwood.objective.distributions import FAMILIES, PREFIX, Distribution, Family, family_of
-from sapwood.params import Parameter, resolve
+from sapwood.params import Parameter, defaults_of, resolve
 from sapwood.params.types import Choice, Integer
 
 Floats = NDArray[np.float64]
 
 # Parameters that say what is learned, or are for other targets than numbers.
 OTHERS = TARGET_PARAMETERS | {"boosting", "n_parallel_trees"}
-DEFAULTS = {
-    "n_estimators": 1000, "early_stopping_rounds": 20, "learning_rate": 0.2, "max_leaves": 16, "min_samples_leaf": 5,
-    "min_child_weight": 0.0,
-}  # fmt: skip
+DEFAULTS = defaults_of("distribution")
 OWN = (
     Parameter(
         "dist", Choice(("auto", *FAMILIES)), "auto",
@@ -43,7 +40,7 @@ OWN = (
         "that each has not seen. 0: one model of all rows, without early stopping and recalibration.",
     ),
 )  # fmt: skip
-ROWS = rows_with(OWN, DEFAULTS, OTHERS)
+ROWS = rows_with(OWN, "distribution", OTHERS)
 
 
 @documented

@@ -10,7 +10,7 @@ from typing import Any
 from sapwood import objective
 from sapwood.device import host
 from sapwood.errors import ParameterError
-from sapwood.params import TABLE, Parameter, allows_none, names, peers, renamed
+from sapwood.params import MANY_EVENTS, TABLE, ByEvents, Parameter, allows_none, names, peers, renamed
 from sapwood.params.types import Number
 
 OBJECTIVES = host.objectives()
@@ -88,13 +88,21 @@ def _renamed(
     return {name: value for name, value in kept.items() if name in table}
 
 
-def rows_with(own: Iterable[Parameter], defaults: Mapping[str, Any], without: Collection[str]) -> dict[str, Parameter]:
-    """The parameters of an estimator of one kind of target: its own first, then the table's, with other defaults."""
+def rows_with(own: Iterable[Parameter], task: str, without: Collection[str]) -> dict[str, Parameter]:
+    """The parameters of the estimator of a task: its own first, then the table's, with the defaults of the task."""
     return {row.name: row for row in own} | {
-        name: replace(row, default=defaults.get(name, row.default))
+        name: _of_task(row, getattr(row, task))
         for name, row in PARAMETERS.items()
         if not (row.ranking or name in without or name in FIELDS)
     }
+
+
+def _of_task(row: Parameter, default: Any) -> Parameter:
+    """A row with the default of a task; one that depends on the number of events is 'auto', and the doc says what."""
+    if not isinstance(default, ByEvents):
+        return row if default is ... else replace(row, default=default)
+    rule = f"'auto' is {default.few:g}, and {default.many:g} from {MANY_EVENTS:,} events on."
+    return replace(row, default="auto", doc=f"{row.doc.split(';')[0].split('. ')[0].rstrip('.')}. {rule}")
 
 
 def given(table: Mapping[str, Parameter], attributes: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ In: a table, and times with events, or bounds of times. Out: curves that never r
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -21,7 +21,7 @@ from sapwood.interfaces.parameters import PARAMETERS, TARGET_PARAMETERS, rows_wi
 from sapwood.metric.survival import concordance
 from sapwood.model.booster import Booster
 from sapwood.objective.survival import Aft, Cox, Hazard, edges_of
-from sapwood.params import Parameter, resolve
+from sapwood.params import MANY_EVENTS, ByEvents, Parameter, defaults_of, resolve
 from sapwood.params.types import Choice, Integer, Number
 
 Floats = NDArray[np.float64]
@@ -31,12 +31,7 @@ MODELS = ("hazard", "cox", "aft")
 # Parameters that say what is learned, or are for other targets than times.
 OTHERS = TARGET_PARAMETERS | {"early_stopping_rounds"}
 # Chosen by five folds inside the training parts of the tables of docs/survival.md.
-DEFAULTS = {
-    "learning_rate": 0.05, "min_samples_leaf": 10, "min_child_weight": 0.0, "subsample": 0.5, "colsample_bytree": 0.5,
-}  # fmt: skip
-FEW: dict[str, Any] = {"n_estimators": 150, "max_leaves": 3, "reg_lambda": 10.0}
-MANY: dict[str, Any] = {"n_estimators": 200, "max_leaves": 4, "reg_lambda": 1.0}
-MANY_EVENTS = 1000
+DEFAULTS = defaults_of("survival")
 OWN = (
     Parameter(
         "model", Choice(MODELS), "hazard",
@@ -55,11 +50,7 @@ OWN = (
         "`departure` times a score of the interval, so that the latter is penalised by reg_lambda / departure^2.",
     ),
 )  # fmt: skip
-ROWS = rows_with(OWN, DEFAULTS, OTHERS)
-for _name in FEW:
-    _doc = ROWS[_name].doc.split(";")[0].split(". ")[0].rstrip(".")
-    _rule = f"'auto' is {FEW[_name]:g}, and {MANY[_name]:g} from {MANY_EVENTS:,} events on."
-    ROWS[_name] = replace(ROWS[_name], default="auto", doc=f"{_doc}. {_rule}")
+ROWS = rows_with(OWN, "survival", OTHERS)
 
 
 @dataclass(frozen=True)
@@ -282,10 +273,11 @@ class SapwoodSurvival(Estimator):
         given = {name: value for name, value in self._given().items() if name in PARAMETERS}
         if goal.n_outputs > 1:
             given.setdefault("multi_strategy", "multi_output_tree")
-        size = MANY if self._n_events >= MANY_EVENTS else FEW
+        many = self._n_events >= MANY_EVENTS
+        own = {name: (v.many if many else v.few) if isinstance(v, ByEvents) else v for name, v in DEFAULTS.items()}
         if {"max_depth", "grow_policy"} & given.keys():  # they limit trees themselves
-            size = {**size, "max_leaves": "auto"}
-        return resolve({**DEFAULTS, **size, **given, "objective": goal, "eval_metric": "none"})
+            own["max_leaves"] = "auto"
+        return resolve({**own, **given, "objective": goal, "eval_metric": "none"})
 
     def _learn(
         self, goal: Any, settings: Mapping[str, Any], data: Dataset, X: Any, label: Floats, weight: Floats | None

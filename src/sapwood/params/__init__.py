@@ -16,16 +16,19 @@ from sapwood.params.resolve import (
     renamed,
     resolve,
 )
-from sapwood.params.table import TABLE, Parameter
+from sapwood.params.table import MANY_EVENTS, TABLE, ByEvents, Parameter, defaults_of
 
 __all__ = [
+    "MANY_EVENTS",
     "OBJECTIVES",
     "TABLE",
+    "ByEvents",
     "Parameter",
     "allows_none",
     "by_hand",
     "called",
     "defaults",
+    "defaults_of",
     "given_names",
     "model_params",
     "names",

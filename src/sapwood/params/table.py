@@ -13,6 +13,16 @@ from sapwood.params.aliases import half, no_limit, replacing, switch
 from sapwood.params.recipes import RECIPES
 from sapwood.params.types import DEVICES, FRACTION, Choice, Integer, Number, ParameterType, is_integer
 
+MANY_EVENTS = 1000
+
+
+@dataclass(frozen=True)
+class ByEvents:
+    """A default of SapwoodSurvival for fewer than `MANY_EVENTS` events in training, and for more."""
+
+    few: Any
+    many: Any
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -28,6 +38,8 @@ class Parameter:
     estimator: bool = True  # the estimators take it; False where they derive it from the data
     estimator_default: Any = ...  # where the estimators have another default than `sapwood.train`
     ranking: bool = False  # it is for rankings alone
+    survival: Any = ...  # where SapwoodSurvival has another default
+    distribution: Any = ...  # where SapwoodDistribution has another default
 
 
 IMPORTANCES = (
@@ -41,12 +53,13 @@ TABLE: tuple[Parameter, ...] = (
     Parameter("n_estimators", Integer(1), 100,
         "Number of boosting rounds. Each round grows one tree per output.",
         ("num_boost_round", "num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round",
-         "num_rounds", "nrounds", "iterations", "max_iter", "ntrees"), model=False),
+         "num_rounds", "nrounds", "iterations", "max_iter", "ntrees"), model=False,
+        survival=ByEvents(150, 200), distribution=1000),
     Parameter("learning_rate", types.rate, 0.1,
         "Factor on the leaf values of every tree: a number, a sequence with one number per round, or a function of the "
         "round (counted from 0). 'auto' is CatBoost's formula, which gives a higher rate for more rows and a lower one "
         "for more rounds.",
-        ("eta", "shrinkage_rate", "shrinkage", "learn_rate", "lr")),
+        ("eta", "shrinkage_rate", "shrinkage", "learn_rate", "lr"), survival=0.05, distribution=0.2),
     Parameter("recipe", Choice(tuple(RECIPES), or_none=True), None,
         "A method by name: 'classic' (Friedman's gradient boosting), 'adaboost', 'xgboost', 'lightgbm' or 'catboost'. "
         "A recipe sets the parameters that define the method; parameters that you give take precedence. None means "
@@ -115,7 +128,8 @@ TABLE: tuple[Parameter, ...] = (
         "Maximum number of leaves of a tree; None means no limit. 'auto' is 31 for leafwise trees, and no limit for "
         "other policies or where max_depth is set.",
         ("num_leaves", "num_leaf", "max_leaf", "max_leaf_nodes"),
-        dict.fromkeys(("max_leaves", "num_leaves", "num_leaf", "max_leaf", "max_leaf_nodes"), no_limit)),
+        dict.fromkeys(("max_leaves", "num_leaves", "num_leaf", "max_leaf", "max_leaf_nodes"), no_limit),
+        survival=ByEvents(3, 4), distribution=16),
     Parameter("max_depth", Integer(1, or_one_of=("auto", None), note=UNLIMITED), "auto",
         "Maximum number of splits from the root to a leaf; None means no limit. 'auto' is 6 for depthwise and "
         "symmetric trees, and no limit for leafwise trees or where max_leaves is set. Symmetric trees need a depth of "
@@ -158,17 +172,20 @@ TABLE: tuple[Parameter, ...] = (
         "Whether zeros are missing values, including the zeros that a sparse table does not store. In categorical "
         "columns 0 is a category."),
     Parameter("min_child_weight", NOT_NEGATIVE, 1.0,
-        "Minimum sum of hessians in a leaf.",
-        ("min_sum_hessian_in_leaf", "min_sum_hessian_per_leaf", "min_sum_hessian", "min_hessian")),
+        "Minimum sum of hessians in a leaf. It is compared with the sums of the search: with precision='narrow', the "
+        "usual one, a leaf can lie below it by their rounding, some parts in 100,000. With 'wide' no leaf does.",
+        ("min_sum_hessian_in_leaf", "min_sum_hessian_per_leaf", "min_sum_hessian", "min_hessian"),
+        survival=0.0, distribution=0.0),
     Parameter("min_samples_leaf", Integer(1, or_one_of=("auto",)), "auto",
         "Minimum number of rows in a leaf; a row of weight 2 counts as two rows. 'auto' is 20 for poisson and mape, 10 "
         "for gamma, and 1 for most others. Losses whose leaves are quantiles need 4 rows in the thinner tail: 8 for "
         "absolute_error, 40 for quantile_alpha=0.9.",
         ("min_data_in_leaf", "min_data_per_leaf", "min_data", "min_child_samples"),
-        dict.fromkeys(("min_data_in_leaf", "min_data_per_leaf", "min_data", "min_child_samples"), replacing((0,), 1))),
+        dict.fromkeys(("min_data_in_leaf", "min_data_per_leaf", "min_data", "min_child_samples"), replacing((0,), 1)),
+        survival=10, distribution=5),
     Parameter("reg_lambda", NOT_NEGATIVE, 1.0,
         "L2 penalty on leaf values.",
-        ("lambda", "lambda_l2", "l2_leaf_reg", "l2_regularization")),
+        ("lambda", "lambda_l2", "l2_leaf_reg", "l2_regularization"), survival=ByEvents(10.0, 1.0)),
     Parameter("reg_alpha", NOT_NEGATIVE, 0.0,
         "L1 penalty on leaf values.",
         ("lambda_l1", "l1_regularization")),
@@ -248,7 +265,7 @@ TABLE: tuple[Parameter, ...] = (
         "Whether splits that do not reduce the loss of the (last) validation set are removed from each tree."),
     Parameter("subsample", FRACTION, 1.0,
         "Fraction of the rows sampled, without replacement, for each round.",
-        ("bagging_fraction", "sub_row", "bagging", "sample_rate")),
+        ("bagging_fraction", "sub_row", "bagging", "sample_rate"), survival=0.5),
     Parameter("sampling",
         Choice(("uniform", "goss", "mvs", "bayesian", "none"), aliases.SAMPLERS, more=True), "uniform",
         "How the rows of a round are sampled. 'uniform': all rows with the same probability. 'goss': the rows with the "
@@ -293,7 +310,7 @@ TABLE: tuple[Parameter, ...] = (
         "Bayesian sampling: spread of the random weights. 0 gives equal weights, 1 the exponential distribution."),
     Parameter("colsample_bytree", FRACTION, 1.0,
         "Fraction of the columns sampled for each tree.",
-        ("feature_fraction", "sub_feature")),
+        ("feature_fraction", "sub_feature"), survival=0.5),
     Parameter("colsample_bylevel", FRACTION, 1.0,
         "Fraction of the tree's columns sampled for each level.",
         ("rsm",)),
@@ -362,7 +379,8 @@ TABLE: tuple[Parameter, ...] = (
         "never stops early.",
         ("early_stopping_round", "early_stopping", "n_iter_no_change", "od_wait", "stopping_rounds"),
         {"early_stopping_round": replacing((0, -1), None),  # LightGBM's; scikit-learn's True stops after 10 rounds
-         "early_stopping": lambda on: (10 if on else None) if isinstance(on, bool) else replacing((0, -1), None)(on)}),
+         "early_stopping": lambda on: (10 if on else None) if isinstance(on, bool) else replacing((0, -1), None)(on)},
+        distribution=20),
     Parameter("validation_fraction", Number(0, 1, low_open=True, high_open=True), 0.1,
         "Fraction of the rows held out for early stopping where no validation set is given.",
         ("eval_fraction", "validation_ratio")),
@@ -459,6 +477,12 @@ TABLE: tuple[Parameter, ...] = (
 
 BY_NAME = {row.name: row for row in TABLE}
 BY_ALIAS = {alias: row for row in TABLE for alias in (row.name, *row.aliases)}
+
+
+def defaults_of(task: str) -> dict[str, Any]:
+    """The defaults that the estimator of 'survival' or 'distribution' has for itself."""
+    return {row.name: getattr(row, task) for row in TABLE if getattr(row, task) is not ...}
+
 
 # Parameters added after the first release of model files: a model that has their defaults is saved without them, so
 # that its bytes stay the same.

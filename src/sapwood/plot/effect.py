@@ -4,7 +4,7 @@ In: a model, rows, and columns. Out: Axes.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from sapwood.errors import ParameterError
 from sapwood.model.explain import shapley
 from sapwood.model.explain.importance import column_of
 from sapwood.plot import style
+from sapwood.plot.style import Canvas, plotting
 from sapwood.plot.subject import booster_of
 
 if TYPE_CHECKING:
@@ -19,21 +20,20 @@ if TYPE_CHECKING:
 
 MAX_CURVES = 60
 MAX_ROWS = 500  # for the mean curve
+MAX_CATEGORIES = 20
 
 
+@plotting
 def partial_dependence(
     model: Any,
     X: Any,
     columns: int | str | Sequence[int | str],
     *,
-    grid: int = 40,
+    grid: int | None = None,
     individual: bool = True,
     raw: bool = False,
     output: int | str | None = None,
-    ax: "Axes | None" = None,
-    title: str | None = None,
-    figsize: tuple[float, float] | None = None,
-    dpi: float | None = None,
+    **canvas: Unpack[Canvas],
 ) -> "Axes":
     """Draw the mean prediction as a column varies, and thin curves of single rows (ICE); of two columns a surface.
 
@@ -44,16 +44,15 @@ def partial_dependence(
         Rows; 500 of them, evenly spaced, are used where there are more.
     columns : int, str, or two of these
         What varies.
-    grid : int
-        How many values of a column.
+    grid : int, optional
+        How many values of a column: 40 of numbers, the 20 most frequent categories, or this many.
     individual : bool
         Draw the curves of single rows too.
     raw : bool
         Raw scores instead of predictions.
     output : int or str, optional
-        Which class or target, where there are several.
-    ax, title, figsize, dpi : optional
-        Where to draw, and how large.
+        Which class or target, where there are several; classes that are numbers by their number.
+    {canvas}
 
     Returns
     -------
@@ -63,33 +62,35 @@ def partial_dependence(
     booster = booster_of(model)
     asked = [columns] if isinstance(columns, int | str) else list(columns)
     rows = _some(booster, X)
-    found = booster.partial_dependence(rows, asked, grid=grid if len(asked) == 1 else 16, individual=True, raw=raw)
+    by_category = [column_of(booster, one) in booster.categories for one in asked]
+    points = 16 if len(asked) > 1 else (40 if not by_category[0] else MAX_CATEGORIES) if grid is None else grid
+    found = booster.partial_dependence(rows, asked, grid=points, individual=True, raw=raw)
     values = _output(booster, found.values, output)
     what = "raw score" if raw else "prediction"
     name = style.short(found.columns[0])
-    size = figsize or (6.4, 4.2)
     if len(asked) == 2:
         other = style.short(found.columns[1])
-        ax = style.axes(ax, size, title=title or f"{name} and {other}", xlabel=name, ylabel=other, grid=None, dpi=dpi)
+        ax = style.axes(canvas, (6.4, 4.2), title=f"{name} and {other}", xlabel=name, ylabel=other, grid=None)
         return _surface(ax, found.grid, values.mean(axis=0), what)
-    ax = style.axes(ax, size, title=title or f"Partial dependence on {name}", xlabel=name, ylabel=what, dpi=dpi)
-    mean, points = values.mean(axis=0), found.grid[0]
-    by_category = column_of(booster, asked[0]) in booster.categories
-    places = np.arange(len(points)) if by_category else np.asarray(points, np.float64)
+    ax = style.axes(canvas, (6.4, 4.2), title=f"Partial dependence on {name}", xlabel=name, ylabel=what)
+    mean = values.mean(axis=0)
+    places = np.arange(len(mean)) if by_category[0] else np.asarray(found.grid[0], np.float64)
     if individual:
         step = -(-len(values) // MAX_CURVES)
         curves = values[::step].T
-        ax.plot(places, curves, color=style.BLUE, alpha=0.16, linewidth=0.8)
-        ax.plot([], [], color=style.BLUE, alpha=0.4, linewidth=0.8, label="single rows")
-    ax.plot(places, mean, color=style.ORANGE, linewidth=2.4, label="mean", marker="o" if by_category else None)
-    if by_category:
-        style.categories(ax, points.tolist())
+        thin: dict[str, Any] = {"linestyle": "none", "marker": "_"} if by_category[0] else {"linewidth": 0.8}
+        ax.plot(places, curves, color=style.BLUE, alpha=0.16, **thin)
+        ax.plot([], [], color=style.BLUE, alpha=0.4, label="single rows", **thin)
+    line: dict[str, Any] = {"linestyle": "none", "marker": "o"} if by_category[0] else {"linewidth": 2.4}
+    ax.plot(places, mean, color=style.ORANGE, label="mean", **line)
+    if by_category[0]:
+        style.categories(ax, found.grid[0].tolist())
     else:
         own = shapley.table_of(rows.dense())[:, column_of(booster, asked[0])]
         deciles = np.nanquantile(own, np.linspace(0.1, 0.9, 9)) if np.isfinite(own).any() else np.empty(0)
         ax.plot(deciles, np.zeros(len(deciles)), "|", color=style.INK, markersize=9, clip_on=False,
                 transform=ax.get_xaxis_transform())  # fmt: skip
-    style.legend(ax)
+    style.legend(ax, loc="lower right", bbox_to_anchor=(1, 1), ncols=2)  # beside the title, not on the curves
     return ax
 
 
@@ -124,6 +125,7 @@ def _surface(ax: "Axes", grids: Any, mean: Any, what: str) -> "Axes":
     return ax
 
 
+@plotting
 def category_effects(
     model: Any,
     X: Any,
@@ -133,10 +135,7 @@ def category_effects(
     max_categories: int = 20,
     raw: bool = False,
     output: int | str | None = None,
-    ax: "Axes | None" = None,
-    title: str | None = None,
-    figsize: tuple[float, float] | None = None,
-    dpi: float | None = None,
+    **canvas: Unpack[Canvas],
 ) -> "Axes":
     """Draw the mean prediction if all rows had a category, for each of the most frequent categories, in their order.
 
@@ -151,8 +150,9 @@ def category_effects(
         Labels of the rows: their means by category are drawn as rings beside the effects.
     max_categories : int
         How many categories.
-    raw, output, ax, title, figsize, dpi : optional
+    raw, output : optional
         As in `partial_dependence`.
+    {canvas}
 
     Returns
     -------
@@ -171,9 +171,9 @@ def category_effects(
     at = [place[found.grid[0][k]] for k in order]
     rows = np.array([(codes == code).sum() for code in at])
     labels = [f"{style.short(found.grid[0][k], 24)}  ({n:,})" for k, n in zip(order, rows, strict=True)]
-    size = figsize or (6.8, 1.3 + 0.3 * len(order))
+    size = (6.8, 1.3 + 0.3 * len(order))
     what = "mean raw score" if raw else "mean prediction"
-    ax = style.axes(ax, size, title=title or f"Categories of {style.short(name)}", xlabel=what, grid="x", dpi=dpi)
+    ax = style.axes(canvas, size, title=f"Categories of {style.short(name)}", xlabel=what, grid="x")
     ys = np.arange(len(order))
     middle = float(np.average(mean[order], weights=np.maximum(rows, 1))) if len(order) else 0.0
     ax.hlines(ys, middle, mean[order], color=style.FAINT, linewidth=2.5)

@@ -3,7 +3,7 @@
 In: a model with rows and labels. Out: Axes.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from sapwood import metric as metrics
 from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.metric import curves
 from sapwood.plot import style
+from sapwood.plot.style import Canvas, plotting
 from sapwood.plot.subject import labels, probabilities, values
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def _one_class(model: Any, X: Any, y: Any, output: int | str | None) -> tuple[An
     return (index == place).astype(np.float64), p[:, place], names[place]
 
 
+@plotting
 def calibration(
     model: Any,
     X: Any,
@@ -42,10 +44,7 @@ def calibration(
     *,
     n_bins: int = 10,
     output: int | str | None = None,
-    ax: "Axes | None" = None,
-    title: str | None = None,
-    figsize: tuple[float, float] = (5.4, 5.0),
-    dpi: float | None = None,
+    **canvas: Unpack[Canvas],
 ) -> "Axes":
     """Draw how often a class occurs among rows of about the same predicted probability, with 95 % intervals.
 
@@ -58,8 +57,7 @@ def calibration(
         Groups of rows, of about the same size.
     output : class, optional
         Which class; the second of two by default.
-    ax, title, figsize, dpi : optional
-        Where to draw, and how large.
+    {canvas}
 
     Returns
     -------
@@ -69,8 +67,8 @@ def calibration(
     label, p, name = _one_class(model, X, y, output)
     found = curves.calibration(label, p, n_bins)
     ax = style.axes(
-        ax, figsize, title=title or "Calibration", xlabel=f"predicted probability of {name}",
-        ylabel=f"share of {name} among the rows", dpi=dpi,
+        canvas, (5.4, 5.0), title="Calibration", xlabel=f"predicted probability of {name}",
+        ylabel=f"share of {name} among the rows",
     )  # fmt: skip
     ax.plot([0, 1], [0, 1], color=style.GREY, linewidth=1, linestyle="--", label="perfect")
     bars = [found.observed - found.low, found.high - found.observed]
@@ -85,23 +83,21 @@ def calibration(
     return ax
 
 
+@plotting
 def roc(
     model: Any,
     X: Any,
     y: Any,
     *,
     output: int | str | None = None,
-    ax: "Axes | None" = None,
-    title: str | None = None,
-    figsize: tuple[float, float] = (5.2, 5.0),
-    dpi: float | None = None,
+    **canvas: Unpack[Canvas],
 ) -> "Axes":
     """Draw the receiver operating characteristic; arguments as in `calibration`."""
     label, p, name = _one_class(model, X, y, output)
     fpr, tpr, _ = curves.roc(label, p)
     area = metrics.auc(label, p, None)
-    title = title or f"ROC of {name}: area {area:.4f}"
-    ax = style.axes(ax, figsize, title=title, xlabel="false positive rate", ylabel="true positive rate", dpi=dpi)
+    title = f"ROC of {name}: area {area:.4f}"
+    ax = style.axes(canvas, (5.2, 5.0), title=title, xlabel="false positive rate", ylabel="true positive rate")
     ax.plot([0, 1], [0, 1], color=style.GREY, linewidth=1, linestyle="--")
     ax.fill_between(fpr, tpr, color=style.BLUE, alpha=0.08, linewidth=0)
     ax.plot(fpr, tpr, color=style.BLUE, linewidth=1.8)
@@ -111,23 +107,21 @@ def roc(
     return ax
 
 
+@plotting
 def precision_recall(
     model: Any,
     X: Any,
     y: Any,
     *,
     output: int | str | None = None,
-    ax: "Axes | None" = None,
-    title: str | None = None,
-    figsize: tuple[float, float] = (5.2, 5.0),
-    dpi: float | None = None,
+    **canvas: Unpack[Canvas],
 ) -> "Axes":
     """Draw precision against recall, with the share of the class as a baseline; arguments as in `calibration`."""
     label, p, name = _one_class(model, X, y, output)
     recall, precision, _ = curves.precision_recall(label, p)
     average = metrics.average_precision(label, p, None)
-    title = title or f"Precision and recall of {name}: average {average:.4f}"
-    ax = style.axes(ax, figsize, title=title, xlabel="recall", ylabel="precision", dpi=dpi)
+    title = f"Precision and recall of {name}: average {average:.4f}"
+    ax = style.axes(canvas, (5.2, 5.0), title=title, xlabel="recall", ylabel="precision")
     share = float(label.mean())
     ax.axhline(share, color=style.GREY, linewidth=1, linestyle="--", label=f"share of the class, {share:.3g}")
     ax.step(recall, precision, where="pre", color=style.BLUE, linewidth=1.8, label="model")
@@ -137,16 +131,14 @@ def precision_recall(
     return ax
 
 
+@plotting
 def confusion_matrix(
     model: Any,
     X: Any,
     y: Any,
     *,
     normalize: bool = False,
-    ax: "Axes | None" = None,
-    title: str | None = None,
-    figsize: tuple[float, float] | None = None,
-    dpi: float | None = None,
+    **canvas: Unpack[Canvas],
 ) -> "Axes":
     """Draw how many rows of each class were predicted as each class.
 
@@ -156,8 +148,7 @@ def confusion_matrix(
     X, y : table and labels
     normalize : bool
         Write shares of each class instead of numbers of rows.
-    ax, title, figsize, dpi : optional
-        Where to draw, and how large.
+    {canvas}
 
     Returns
     -------
@@ -174,9 +165,9 @@ def confusion_matrix(
     n = len(names)
     hits = float(np.trace(table)) / max(1, int(table.sum()))
     cell = 0.6 if n <= 12 else 0.36
-    size = figsize or (2.4 + 1.1 * cell * n, 2.0 + cell * n)
-    title = title or f"Confusion: {hits:.1%} right"
-    ax = style.axes(ax, size, title=title, xlabel="predicted", ylabel="actual", grid=None, dpi=dpi)
+    size = (2.4 + 1.1 * cell * n, 2.0 + cell * n)
+    title = f"Confusion: {hits:.1%} right"
+    ax = style.axes(canvas, size, title=title, xlabel="predicted", ylabel="actual", grid=None)
     ax.imshow(share, cmap="Blues", vmin=0, vmax=1)
     shown = [style.short(name, 16) for name in names]
     turned = max(map(len, shown)) > 6
@@ -194,16 +185,14 @@ def confusion_matrix(
     return ax
 
 
+@plotting
 def residuals(
     model: Any,
     X: Any,
     y: Any,
     *,
     output: int | str | None = None,
-    ax: "Axes | None" = None,
-    title: str | None = None,
-    figsize: tuple[float, float] = (6.6, 4.2),
-    dpi: float | None = None,
+    **canvas: Unpack[Canvas],
 ) -> "Axes":
     """Draw label minus prediction against the prediction, with the median and the middle 80 % along the way.
 
@@ -214,8 +203,7 @@ def residuals(
         Better not those of training.
     output : int or str, optional
         Which target, where there are several.
-    ax, title, figsize, dpi : optional
-        Where to draw, and how large.
+    {canvas}
 
     Returns
     -------
@@ -224,7 +212,7 @@ def residuals(
     """
     _, label, prediction = values(model, X, y, output)
     error = label - prediction
-    ax = style.axes(ax, figsize, title=title or "Residuals", xlabel="prediction", ylabel="label − prediction", dpi=dpi)
+    ax = style.axes(canvas, (6.6, 4.2), title="Residuals", xlabel="prediction", ylabel="label − prediction")
     step = -(-len(error) // MAX_DOTS)
     ax.scatter(prediction[::step], error[::step], s=8, color=style.BLUE, alpha=0.3, linewidths=0, rasterized=True)
     ax.axhline(0, color=style.INK, linewidth=0.9)
@@ -248,24 +236,22 @@ def residuals(
     return ax
 
 
+@plotting
 def predicted_actual(
     model: Any,
     X: Any,
     y: Any,
     *,
     output: int | str | None = None,
-    ax: "Axes | None" = None,
-    title: str | None = None,
-    figsize: tuple[float, float] = (5.4, 5.2),
-    dpi: float | None = None,
+    **canvas: Unpack[Canvas],
 ) -> "Axes":
     """Draw labels against predictions, a dot for each row; arguments as in `residuals`."""
     _, label, prediction = values(model, X, y, output)
     if not len(label):
         raise DataError("there are no rows to draw.")
     r2 = metrics.r2(label, prediction, None) if len(label) > 1 and label.std() else float("nan")
-    title = title or f"Predicted and actual: R² {r2:.4f}"
-    ax = style.axes(ax, figsize, title=title, xlabel="prediction", ylabel="label", dpi=dpi)
+    title = f"Predicted and actual: R² {r2:.4f}"
+    ax = style.axes(canvas, (5.4, 5.2), title=title, xlabel="prediction", ylabel="label")
     step = -(-len(label) // MAX_DOTS)
     ax.scatter(prediction[::step], label[::step], s=8, color=style.BLUE, alpha=0.3, linewidths=0, rasterized=True)
     low, high = np.quantile(np.concatenate([label, prediction]), [0.001, 0.999])

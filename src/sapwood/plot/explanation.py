@@ -3,30 +3,30 @@
 In: an `Explanation`. Out: Axes.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.errors import ParameterError, suggest
 from sapwood.plot import style
+from sapwood.plot.style import Canvas, plotting
 from sapwood.plot.subject import one_output, without_interactions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_ROWS = 2000  # dots a column: more only cover each other
+MAX_CATEGORIES = 20  # with a place of their own
 
 
+@plotting
 def beeswarm(
     told: Any,
     *,
     max_columns: int = 15,
     output: int | str | None = None,
-    ax: "Axes | None" = None,
-    title: str | None = None,
-    figsize: tuple[float, float] | None = None,
-    dpi: float | None = None,
+    **canvas: Unpack[Canvas],
 ) -> "Axes":
     """Draw the Shapley values of all rows, a dot each, column by column; the colour is the value of the column.
 
@@ -37,9 +37,8 @@ def beeswarm(
     max_columns : int
         How many columns to show, those with the largest mean size.
     output : int or str, optional
-        Which class or target, where there are several.
-    ax, title, figsize, dpi : optional
-        Where to draw, and how large.
+        Which class or target, where there are several; classes that are numbers by their number.
+    {canvas}
 
     Returns
     -------
@@ -53,9 +52,9 @@ def beeswarm(
     data, values = told.data[::step], values[::step]
     order = np.argsort(-np.abs(values).mean(axis=0), kind="stable")
     order = order[np.abs(values[:, order]).max(axis=0) > 0][:max_columns]
-    size = figsize or (7.4, 1.4 + 0.42 * max(1, len(order)))
+    size = (7.4, 1.4 + 0.42 * max(1, len(order)))
     label = "Shapley value: what the column adds to the score" + (f" of {name}" if name else "")
-    ax = style.axes(ax, size, title=title or "Effects of columns, row by row", xlabel=label, grid="x", dpi=dpi)
+    ax = style.axes(canvas, size, title="Effects of columns, row by row", xlabel=label, grid="x")
     cmap = style.pyplot().get_cmap(style.SEQUENTIAL)
     reach = float(np.abs(values).max()) or 1.0
     for at, j in enumerate(order):
@@ -106,16 +105,14 @@ def _heights(x: NDArray[np.float64], reach: float) -> NDArray[np.float64]:
     return np.asarray(height * min(0.09, 0.38 / max(1, np.abs(side).max())))
 
 
+@plotting
 def waterfall(
     told: Any,
     row: int = 0,
     *,
     max_columns: int = 10,
     output: int | str | None = None,
-    ax: "Axes | None" = None,
-    title: str | None = None,
-    figsize: tuple[float, float] | None = None,
-    dpi: float | None = None,
+    **canvas: Unpack[Canvas],
 ) -> "Axes":
     """Draw how the columns of one row lead from the average score to its own.
 
@@ -128,9 +125,8 @@ def waterfall(
     max_columns : int
         How many columns to show; the others are one bar.
     output : int or str, optional
-        Which class or target, where there are several.
-    ax, title, figsize, dpi : optional
-        Where to draw, and how large.
+        Which class or target, where there are several; classes that are numbers by their number.
+    {canvas}
 
     Returns
     -------
@@ -143,7 +139,7 @@ def waterfall(
     steps = waterfall_steps(told, values[row], row, max_columns)
     n = len(steps)
     score = f"score of {name}" if name else "score"
-    ax = style.axes(ax, figsize or (7.4, 1.7 + 0.4 * n), title=title or f"Row {row}", xlabel=score, grid="x", dpi=dpi)
+    ax = style.axes(canvas, (7.4, 1.7 + 0.4 * n), title=f"Row {row}", xlabel=score, grid="x")
     at = float(base[row])
     ends = [at]
     for place, (_, value) in zip(range(n - 1, -1, -1), steps[::-1], strict=True):
@@ -153,7 +149,7 @@ def waterfall(
                 linewidth=0.7)  # fmt: skip
         right = at + max(value, 0)
         white = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
-        ax.annotate(f"{value:+.3g}", (right, place), xytext=(4, 0), textcoords="offset points", va="center",
+        ax.annotate(style.signed(value), (right, place), xytext=(4, 0), textcoords="offset points", va="center",
                     fontsize=8.5, color=color, bbox=white)  # fmt: skip
         at += value
         ends.append(at)
@@ -184,16 +180,14 @@ def waterfall_steps(told: Any, values: NDArray[np.float64], row: int, n: int) ->
     return steps or [("no column", 0.0)]
 
 
+@plotting
 def dependence(
     told: Any,
     column: int | str,
     color_by: int | str | None = None,
     *,
     output: int | str | None = None,
-    ax: "Axes | None" = None,
-    title: str | None = None,
-    figsize: tuple[float, float] = (6.6, 4.2),
-    dpi: float | None = None,
+    **canvas: Unpack[Canvas],
 ) -> "Axes":
     """Draw the Shapley values of one column against its values, a dot for each row.
 
@@ -206,9 +200,8 @@ def dependence(
     color_by : int or str, optional
         Another column, for the colour: shows whether the two act together.
     output : int or str, optional
-        Which class or target, where there are several.
-    ax, title, figsize, dpi : optional
-        Where to draw, and how large.
+        Which class or target, where there are several; classes that are numbers by their number.
+    {canvas}
 
     Returns
     -------
@@ -218,32 +211,49 @@ def dependence(
     values, _, _ = one_output(told, output)
     j = _place(told, column)
     name = told.feature_names[j]
-    title = title or f"Effect of {style.short(name)}"
-    ax = style.axes(ax, figsize, title=title, xlabel=style.short(name), ylabel="Shapley value", dpi=dpi)
+    title = f"Effect of {style.short(name)}"
+    ax = style.axes(canvas, (6.6, 4.2), title=title, xlabel=style.short(name), ylabel="Shapley value")
     x, y = told.data[:, j].copy(), values[:, j]
     missing = x < 0 if j in told.categories else np.isnan(x)
     if j in told.categories:
-        codes = np.unique(x[~missing]).astype(np.int64)[:20]
-        x = np.searchsorted(codes, x).astype(np.float64)
+        x, names = _frequent(told, j, MAX_CATEGORIES)
         x += (np.arange(len(x)) * 0.618034 % 1 - 0.5) * 0.5  # dots of a category lie beside each other
-        style.categories(ax, [told.categories[j][code] for code in codes])
-    colors: dict[str, Any] = {"color": style.BLUE}
-    if color_by is not None:
-        k = _place(told, color_by)
-        colors = {"c": told.data[:, k], "cmap": style.SEQUENTIAL}
+        style.categories(ax, names)
     if missing.any() and not missing.all():
         span = np.ptp(x[~missing]) or 1.0
         x[missing] = x[~missing].min() - 0.07 * span
         ax.axvline(x[missing][0] + 0.035 * span, color=style.FAINT, linewidth=1)
-        ax.text(x[missing][0], 1.0, "missing", transform=ax.get_xaxis_transform(), fontsize=8, ha="center",
-                va="bottom", color=style.GREY)  # fmt: skip
-    dots = ax.scatter(x, y, s=12, **colors, linewidths=0, alpha=0.75, rasterized=True)
+        ax.text(x[missing][0], 0.99, "missing", transform=ax.get_xaxis_transform(), fontsize=8, ha="center",
+                va="top", rotation=90, color=style.GREY)  # fmt: skip
     ax.axhline(0, color=style.GREY, linewidth=0.8, zorder=0)
-    if color_by is not None:
+    look: dict[str, Any] = {"s": 12, "linewidths": 0, "alpha": 0.75, "rasterized": True}
+    k = None if color_by is None else _place(told, color_by)
+    if k is None:
+        ax.scatter(x, y, color=style.BLUE, **look)
+    elif k in told.categories:
+        group, names = _frequent(told, k, len(style.CYCLE) - 2)
+        for at, one in enumerate(names):
+            ax.scatter(x[group == at], y[group == at], color=style.CYCLE[at], label=style.short(one, 20), **look)
+        missed = told.data[:, k] < 0
+        ax.scatter(x[missed], y[missed], color=style.GREY, **look)
+        style.legend(ax, title=style.short(told.feature_names[k]), title_fontsize=9)
+    else:
+        dots = ax.scatter(x, y, c=told.data[:, k], cmap=style.SEQUENTIAL, plotnonfinite=True, **look)
         bar = ax.figure.colorbar(dots, ax=ax, pad=0.02, aspect=30)
         bar.set_label(style.short(told.feature_names[k]), fontsize=9)
         bar.outline.set_visible(False)
     return ax
+
+
+def _frequent(told: Any, column: int, n: int) -> tuple[NDArray[np.float64], list[str]]:
+    """The place of every row's category among the `n` most frequent, and their names; all others share the last."""
+    codes = told.data[:, column].astype(np.int64)
+    known, rows = np.unique(codes[codes >= 0], return_counts=True)
+    kept = np.sort(known[np.argsort(-rows, kind="stable")[:n]])
+    names = [str(told.categories[column][code]) for code in kept]
+    names += [f"{len(known) - len(kept)} others"] if len(known) > len(kept) else []
+    place = np.where(np.isin(codes, kept), np.searchsorted(kept, codes), len(kept)).astype(np.float64)
+    return np.where(codes < 0, np.nan, place), names
 
 
 def _place(told: Any, column: int | str) -> int:

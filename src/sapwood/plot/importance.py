@@ -3,12 +3,13 @@
 In: a model, and rows for the kinds that look at them. Out: Axes.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from sapwood.errors import ParameterError
 from sapwood.plot import style
+from sapwood.plot.style import Canvas, plotting
 from sapwood.plot.subject import booster_of, one_output
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ LABELS = {
 }
 
 
+@plotting
 def importance(
     model: Any,
     kind: str = "total_gain",
@@ -37,10 +39,6 @@ def importance(
     max_columns: int | None = 20,
     percent: bool = False,
     show_values: bool = True,
-    ax: "Axes | None" = None,
-    title: str | None = None,
-    figsize: tuple[float, float] | None = None,
-    dpi: float | None = None,
     **more: Any,
 ) -> "Axes":
     """Draw the importance of each column as a bar, the largest on top.
@@ -58,8 +56,7 @@ def importance(
         Show shares of the sum.
     show_values : bool
         Write the value beside each bar.
-    ax, title, figsize, dpi : optional
-        Where to draw, and how large.
+    {canvas}
     **more
         Further arguments of `Booster.importance`: `metric`, `groups`, `n_repeats`, ...
 
@@ -67,6 +64,7 @@ def importance(
     -------
     Axes
     """
+    canvas = style.canvas(more)
     booster = booster_of(model)
     values = booster.importance(kind, X, y, percent=percent, **more)
     if values.ndim == 2:
@@ -75,20 +73,18 @@ def importance(
     names = booster.feature_names if groups is None else [str(group) for group in groups]
     order = np.argsort(-values, kind="stable")
     order = order[values[order] != 0][:max_columns]
-    unit = "%" if percent else ""
     label = LABELS.get(kind, kind.replace("_", " ")) + (", % of the sum" if percent else "")
-    size = figsize or (7, 1.2 + 0.28 * max(1, len(order)))
-    ax = style.axes(ax, size, title=title or "Importance of columns", xlabel=label, grid="x", dpi=dpi)
+    size = (7, 1.2 + 0.28 * max(1, len(order)))
+    ax = style.axes(canvas, size, title="Importance of columns", xlabel=label, grid="x")
     place = np.arange(len(order))[::-1]
     colors = [style.BLUE if value >= 0 else style.ORANGE for value in values[order]]
     ax.barh(place, values[order], color=colors, height=0.68)
     ax.set_yticks(place, [style.short(names[j]) for j in order])
     if show_values:
         for at, value in zip(place, values[order], strict=True):
-            ax.annotate(
-                style.number(value) + unit, (max(value, 0), at), xytext=(3, 0), textcoords="offset points",
-                va="center", fontsize=8.5, color=style.INK,
-            )  # fmt: skip
+            text = f"{round(value, 1) + 0.0:.1f} %" if percent else style.number(value)
+            ax.annotate(text, (max(value, 0), at), xytext=(3, 0), textcoords="offset points", va="center", fontsize=8.5,
+                        color=style.INK)  # fmt: skip
     ax.margins(x=0.12)
     ax.set_ylim(-0.7, len(order) - 0.3)
     left = len(values) - len(order)
@@ -98,15 +94,13 @@ def importance(
     return ax
 
 
+@plotting
 def interactions(
     told: Any,
     *,
     max_columns: int = 12,
     output: int | str | None = None,
-    ax: "Axes | None" = None,
-    title: str | None = None,
-    figsize: tuple[float, float] | None = None,
-    dpi: float | None = None,
+    **canvas: Unpack[Canvas],
 ) -> "Axes":
     """Draw how strongly pairs of columns act together, as a heat map.
 
@@ -117,9 +111,8 @@ def interactions(
     max_columns : int
         How many columns to show, those with the largest effects.
     output : int or str, optional
-        Which class or target, where there are several.
-    ax, title, figsize, dpi : optional
-        Where to draw, and how large.
+        Which class or target, where there are several; classes that are numbers by their number.
+    {canvas}
 
     Returns
     -------
@@ -134,8 +127,8 @@ def interactions(
     order = np.argsort(-strength.sum(axis=1), kind="stable")[:max_columns]
     shown = pairs[np.ix_(order, order)]
     n = len(order)
-    size = figsize or (2.6 + 0.52 * n, 2.0 + 0.46 * n)
-    ax = style.axes(ax, size, title=title or "Effects of columns and of pairs", grid=None, dpi=dpi)
+    size = (2.6 + 0.52 * n, 2.0 + 0.46 * n)
+    ax = style.axes(canvas, size, title="Effects of columns and of pairs", grid=None)
     drawn = np.where(np.tril(np.ones((n, n), bool)), shown, np.nan)
     image = ax.imshow(drawn, cmap="YlGnBu", vmin=0)
     names = [style.short(told.feature_names[j], 20) for j in order]

@@ -3,8 +3,10 @@
 In: an Axes or None. Out: an Axes with the house's look; short texts.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, cast
 
 import numpy as np
 
@@ -19,6 +21,51 @@ GREY, FAINT, INK = "#8a8a8a", "#d9d9d9", "#333333"
 DIVERGING = "RdBu_r"
 SEQUENTIAL = "cividis"
 MAX_LABEL = 32
+UPRIGHT = 16  # more names than these stand upright below an axis
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Canvas(TypedDict, total=False):
+    """The arguments of every plot that say where and how large it draws."""
+
+    ax: "Axes | None"
+    title: str | None
+    figsize: tuple[float, float] | None
+    dpi: float | None
+
+
+CANVAS_DOC = """    ax : Axes, optional
+        Where to draw; a new figure by default.
+    title, figsize, dpi : optional
+        The title; size in inches and resolution of the new figure."""
+
+
+def plotting(function: F) -> F:
+    """Write the arguments of `Canvas` into the signature and the docstring of a plot; other names raise TypeError."""
+    own = inspect.signature(function)
+    named = [one for one in own.parameters.values() if one.name not in ("canvas", "more")]
+    named += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in Canvas.__annotations__.items()
+    ]
+    whole = own.replace(parameters=named + [one for one in own.parameters.values() if one.name == "more"])
+
+    @functools.wraps(function)
+    def checked(*given: Any, **by_name: Any) -> Any:
+        try:
+            whole.bind(*given, **by_name)
+        except TypeError as cause:
+            raise TypeError(f"{function.__name__}(): {cause}") from None
+        return function(*given, **by_name)
+
+    checked.__signature__ = whole  # type: ignore[attr-defined]
+    checked.__doc__ = (function.__doc__ or "").replace("    {canvas}", CANVAS_DOC)
+    return cast(F, checked)
+
+
+def canvas(more: dict[str, Any]) -> Canvas:
+    """Take the arguments of `Canvas` out of others."""
+    return cast(Canvas, {name: more.pop(name) for name in Canvas.__annotations__ if name in more})
 
 
 def pyplot() -> Any:
@@ -31,25 +78,25 @@ def pyplot() -> Any:
 
 
 def axes(
-    ax: "Axes | None",
+    canvas: Canvas,
     size: tuple[float, float],
     *,
-    title: str | None = None,
+    title: str,
     xlabel: str | None = None,
     ylabel: str | None = None,
     grid: Literal["both", "x", "y"] | None = "both",
-    dpi: float | None = None,
 ) -> "Axes":
     """The given Axes, or those of a new figure, with light lines behind what will be drawn."""
-    plt = pyplot()
+    plt, ax = pyplot(), canvas.get("ax")
     if ax is None:
-        _, ax = plt.subplots(figsize=size, dpi=dpi, layout="constrained")
+        _, ax = plt.subplots(figsize=canvas.get("figsize") or size, dpi=canvas.get("dpi"), layout="constrained")
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(GREY)
     ax.tick_params(colors=INK, labelsize=9)
     ax.set_axisbelow(True)
     if grid:
         ax.grid(True, axis=grid, color=FAINT, linewidth=0.6)
+    title = title if canvas.get("title") is None else str(canvas["title"])
     if title:
         ax.set_title(title, fontsize=11, loc="left", color=INK)
     if xlabel is not None:
@@ -78,11 +125,17 @@ def legend(ax: "Axes", **more: Any) -> None:
     """A legend without a frame, if more than one thing is drawn."""
     handles, _ = ax.get_legend_handles_labels()
     if len(handles) > 1:
-        ax.legend(frameon=False, fontsize=9, **more)
+        ax.legend(frameon=True, framealpha=0.8, edgecolor="none", fontsize=9, **more)
+
+
+def signed(value: float) -> str:
+    """A number that is added to others, with its sign."""
+    return ("+" if value >= 0 else "-") + number(float(f"{abs(value):.3g}"))
 
 
 def categories(ax: "Axes", names: Sequence[Any]) -> None:
-    """Names below the axis; turned if they would not fit side by side."""
+    """Names below the axis; turned if they would not fit side by side, upright if there are many."""
     shown = [short(name, 22) for name in names]
     crowded = len(shown) * (max(map(len, shown), default=0) + 2) > 75
-    ax.set_xticks(range(len(shown)), shown, rotation=40 if crowded else 0, ha="right" if crowded else "center")
+    turn = 90 if len(shown) > UPRIGHT else 40 if crowded else 0
+    ax.set_xticks(range(len(shown)), shown, rotation=turn, ha="right" if turn == 40 else "center")

@@ -4,27 +4,25 @@ In: a model, an estimator or a dict of metrics by round. Out: Axes.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from sapwood.errors import ParameterError, suggest
 from sapwood.metric import METRICS
 from sapwood.plot import style
+from sapwood.plot.style import Canvas, plotting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@plotting
 def learning_curve(
     model: Any,
     metric: str | None = None,
     dataset_names: Sequence[str] | None = None,
-    *,
-    ax: "Axes | None" = None,
-    title: str | None = None,
-    figsize: tuple[float, float] = (7, 4),
-    dpi: float | None = None,
+    **canvas: Unpack[Canvas],
 ) -> "Axes":
     """Draw a metric by round, a line for each validation set, with its best round marked.
 
@@ -37,10 +35,7 @@ def learning_curve(
         Which metric; needed where there are several.
     dataset_names : sequence of str, optional
         Which sets; all by default.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
-    title, figsize, dpi : optional
-        Of the plot, and of the new figure.
+    {canvas}
 
     Returns
     -------
@@ -63,7 +58,7 @@ def learning_curve(
     if metric not in known:
         raise ParameterError(f"metric {metric!r} was not measured; {suggest(str(metric), known)}")
     higher = getattr(METRICS.get(metric.partition("@")[0]), "higher_is_better", False)
-    ax = style.axes(ax, figsize, title=title or "Learning curve", xlabel="round", ylabel=metric, dpi=dpi)
+    ax = style.axes(canvas, (7, 4), title="Learning curve", xlabel="round", ylabel=metric)
     best_of = getattr(getattr(model, "booster_", model), "best_round", None)
     for name, color in zip(sets, style.CYCLE * (1 + len(sets) // len(style.CYCLE)), strict=False):
         values = np.asarray(history[name][metric], np.float64)
@@ -74,7 +69,7 @@ def learning_curve(
         if len(sets) == 1 or name == sets[-1]:
             ax.annotate(
                 f"best {style.number(values[best])} in round {best + 1}", (best + 1, values[best]),
-                xytext=(0, 9 if not higher else -14), textcoords="offset points", fontsize=9, color=color,
+                xytext=(0, 9 if higher else -14), textcoords="offset points", fontsize=9, color=color,
                 ha="right" if best > 0.6 * len(values) else "left",
             )  # fmt: skip
     if best_of:

@@ -4,7 +4,7 @@ In: a model and the number of a tree. Out: Axes.
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from sapwood.errors import ParameterError
 from sapwood.model.booster import Booster
 from sapwood.model.trees import Trees
 from sapwood.plot import style
+from sapwood.plot.style import Canvas, plotting
 from sapwood.plot.subject import booster_of
 
 if TYPE_CHECKING:
@@ -35,16 +36,14 @@ class Node:
     y: float = 0.0
 
 
+@plotting
 def tree(
     model: Any,
     index: int = 0,
     *,
     max_depth: int = 5,
     precision: int = 4,
-    ax: "Axes | None" = None,
-    title: str | None = None,
-    figsize: tuple[float, float] | None = None,
-    dpi: float | None = None,
+    **canvas: Unpack[Canvas],
 ) -> "Axes":
     """Draw one tree from left to right: the upper branch is for rows that fulfil the condition.
 
@@ -61,8 +60,7 @@ def tree(
         How many levels of splits to draw.
     precision : int
         Digits of numbers.
-    ax, title, figsize, dpi : optional
-        Where to draw, and how large.
+    {canvas}
 
     Returns
     -------
@@ -73,12 +71,12 @@ def tree(
         raise ParameterError(f"tree {index} does not exist; choose 0..{booster.trees.n_trees - 1}.")
     root = layout(nodes(booster, index, max_depth, precision))
     leaves, depth = _ends(root), _depth(root)
-    size = figsize or (2.3 * (depth + 1) + 0.8, max(2.0, LEAF_HEIGHT * len(leaves) + 0.8))
+    size = (2.3 * (depth + 1) + 0.8, max(2.0, LEAF_HEIGHT * len(leaves) + 0.8))
     about = f"Tree {index}, round {index // booster._per_round}"
     if booster.n_outputs > 1:
         names = booster.classes if booster.classes is not None else range(booster.n_outputs)
         about += f", output {names[int(booster.trees.output[index])]}"
-    ax = style.axes(ax, size, title=title or about, grid=None, dpi=dpi)
+    ax = style.axes(canvas, size, title=about, grid=None)
     values = [leaf.value for leaf in leaves if leaf.value is not None]
     reach = max((abs(value) for value in values), default=0.0) or 1.0
     cmap = style.pyplot().get_cmap(style.DIVERGING)

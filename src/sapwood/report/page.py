@@ -27,7 +27,7 @@ MAX_COLUMNS = 15
 N_TREES = 12
 NAMES = {
     "permutation": "Rise of the loss if the column is permuted",
-    "shap": "Mean size of its effects (Shapley values)",
+    "shap": "Mean size of the column's effects (Shapley values)",
     "total_gain": "Share in the gain of all splits, % (training rows)",
 }
 

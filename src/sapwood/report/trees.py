@@ -97,7 +97,7 @@ def _box(
         upper, lower = _condition(booster, one, node)
         style = 'class="node"'
     elif one.left[node]:
-        upper, lower, style = "deeper splits" if share else "splits", "", 'class="node deeper"'
+        upper, lower, style = "deeper splits" if share else "no rows", "", 'class="node deeper"'
     else:
         value = float(one.value[node])
         upper, lower = f"{value:+.4g}", ""

@@ -5,6 +5,7 @@ In: a model, rows, and perhaps a background to compare them with. Out: what each
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -308,13 +309,15 @@ def labels_of(booster: "Booster", y: Any, n_rows: int) -> Floats:
     return ingest.label(given, n_rows)
 
 
-def place_of(names: tuple[str, ...], output: int | str) -> int:
-    """The index of an output."""
-    if isinstance(output, str) and output in names:
-        return names.index(output)
-    if isinstance(output, int) and 0 <= output < len(names):
-        return output
-    raise ParameterError(f"output={output!r} does not exist; choose one of {', '.join(names)}, or 0..{len(names) - 1}.")
+def place_of(names: tuple[str, ...], output: Any) -> int:
+    """The index of an output: of a class by its value, or, where classes are no numbers, by its place."""
+    if str(output) in names:
+        return names.index(str(output))
+    numbers = all(name.lstrip("-").isdigit() for name in names)
+    if not numbers and isinstance(output, Integral) and 0 <= int(output) < len(names):
+        return int(output)
+    places = "" if numbers else f", or 0..{len(names) - 1}"
+    raise ParameterError(f"output={output!r} does not exist; choose one of {', '.join(names)}{places}.")
 
 
 def why(booster: "Booster", row: Any, *, n: int = 5, output: int | str | None = None) -> str:
