@@ -26,12 +26,12 @@ WIDE_CLASSES = {
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
-    "src/sapwood": 770,  # the peers' names of what is here
+    "src/sapwood": 775,  # the peers' names of what is here
     "src/sapwood/params": 2140,  # what to write instead of the peers' names; defaults of other tasks
     "src/sapwood/device": 290,  # and arrays in the memory of a GPU
     "src/sapwood/device/cuda": 2400,  # training, prediction, Shapley values, metrics, tables in device memory
     "src/sapwood/holders": 450,
-    "src/sapwood/data": 3830,  # tables binned again, or read where they lie; the rest is parts of dataset.py with heads
+    "src/sapwood/data": 3840,  # tables binned again, or read where they lie; the rest is parts of dataset.py with heads
     "src/sapwood/data/streaming": 1500,  # stores on disk, made in two passes
     "src/sapwood/data/ingest": 1480,  # and files, under a limit of memory, and tables in the memory of a GPU
     "src/sapwood/objective": 1150,

@@ -1,6 +1,6 @@
 """The pictures of docs/plotting.md, from real tables of the tests.
 
-In: `tests/data_files/`. Out: `gallery.png` and `tree.png` beside this file.
+In: `tests/data_files/`. Out: `gallery.png`, `gallery_more.png` and `tree.png` beside this file.
 """
 
 import sys
@@ -41,6 +41,27 @@ def classifier() -> None:
     figure.savefig(HERE / "gallery.png", dpi=62)
 
 
+def others() -> None:
+    """Six plots of numbers, classes and categories: house prices, letters, rented bikes."""
+    figure, axes = plt.subplots(3, 2, figsize=(12, 14), layout="constrained")
+    X, y, names = datasets.california_housing()
+    data = sw.Dataset(X[:1400], y[:1400], feature_names=list(names))
+    houses = sw.train({"max_leaves": 15}, data)
+    sw.plot.residuals(houses, X[1400:], y[1400:], ax=axes[0, 0])
+    sw.plot.predicted_actual(houses, X[1400:], y[1400:], ax=axes[0, 1])
+    sw.plot.interactions(houses.explain(X[1400:1600], interactions=True), max_columns=6, ax=axes[1, 0])
+    X, y, names = datasets.bike_sharing()
+    data = sw.Dataset(X, y, feature_names=list(names), categorical_features=["hr"])
+    bikes = sw.train({"objective": "poisson"}, data)
+    sw.plot.category_effects(bikes, X, "hr", y=y, max_categories=24, ax=axes[1, 1])
+    X, y, _ = datasets.letter()
+    letters = sw.SapwoodClassifier(n_estimators=40).fit(X[:1400, :], [chr(65 + int(k)) for k in y[:1400]])
+    truth = [chr(65 + int(k)) for k in y[1400:]]
+    sw.plot.confusion_matrix(letters, X[1400:], truth, ax=axes[2, 0])
+    sw.plot.roc(letters, X[1400:], truth, output="B", ax=axes[2, 1])
+    figure.savefig(HERE / "gallery_more.png", dpi=62)
+
+
 def tree() -> None:
     """A tree with linear leaves, of house prices."""
     X, y, names = datasets.california_housing()
@@ -51,4 +72,5 @@ def tree() -> None:
 
 if __name__ == "__main__":
     classifier()
+    others()
     tree()

@@ -81,7 +81,7 @@ def test_what_can_hardly_be_used_is_named() -> None:
     table = pd.DataFrame(COLUMNS).assign(
         one=3.0, row=[f"r{i}" for i in range(N)], note=[f"this is the note {i} of the day" for i in range(N)]
     )
-    with pytest.warns(UserWarning, match="'one' have one value.*'row' have a category of their own.*'note' have text"):
+    with pytest.warns(UserWarning, match="'one' has one value.*'row' has a category of its own.*'note' has text"):
         sw.Dataset(table, Y, text_features=None)
     with pytest.raises(
         TypeError, match=r"column 'n' of data has dtype Struct.*nested values are not supported; part them"

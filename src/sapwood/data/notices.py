@@ -35,7 +35,7 @@ def warn_of_columns(
             names[j] for j in sentences
         ],
     }
-    said = [f"{_listed(some)} {what}" for what, some in found.items() if some]
+    said = [f"{_listed(some)} {what if len(some) > 1 else _of_one(what)}" for what, some in found.items() if some]
     if said:
         warn(f"Some columns are of little use: {'; '.join(said)}.")
 
@@ -44,6 +44,11 @@ def _words(known: Dictionary) -> float:
     """Words of a category in the mean, over the first ones."""
     some = [one for one in known.values[:100] if isinstance(one, str)]
     return sum(len(one.split()) for one in some) / max(1, len(some))
+
+
+def _of_one(what: str) -> str:
+    """The same of one column."""
+    return what.replace("have ", "has ", 1).replace("their own", "its own").replace("them", "it")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -138,7 +138,8 @@ def interactions(
     for i in range(n):
         for j in range(i + 1):
             dark = shown[i, j] > 0.55 * top
-            ax.text(j, i, f"{shown[i, j]:.2g}", ha="center", va="center", fontsize=8, color="white" if dark else "#222")
+            text = style.number(float(f"{shown[i, j]:.2g}"))
+            ax.text(j, i, text, ha="center", va="center", fontsize=8, color="white" if dark else "#222")
     ax.spines[["left", "bottom"]].set_visible(False)
     ax.tick_params(length=0)
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.75, pad=0.02)

@@ -61,7 +61,7 @@ def test_parts_may_be_chosen_or_left_out() -> None:
     assert sw.Dataset(TABLE, date_features=None).feature_names == ("when", "x")
     assert sw.Dataset(TABLE, date_features=["hour", "year"]).feature_names == ("when", "x", "when.year", "when.hour")
     same_day = TABLE.assign(when=pd.Timestamp("2020-05-05"))
-    with pytest.warns(UserWarning, match="'when' have one value in all rows"):
+    with pytest.warns(UserWarning, match="'when' has one value in all rows"):
         assert sw.Dataset(same_day).feature_names == ("when", "x")  # nothing differs
     taken = TABLE.assign(**{"when.hour": 1.0 * np.arange(N)})
     assert sw.Dataset(taken).feature_names[-1] == "when..hour"
