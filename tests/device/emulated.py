@@ -104,6 +104,10 @@ class Emulated:
     def take(self, values: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(values[rows])
 
+    def ranked(self, values: NDArray[Any], *weights: NDArray[Any]) -> list[NDArray[Any]]:
+        order = np.argsort(values)
+        return [values[order], *(np.cumsum(one[order]) for one in weights)]
+
     def copy(self, into: NDArray[Any], values: NDArray[Any]) -> None:
         into[...] = values
 

@@ -77,7 +77,7 @@ def test_what_the_host_explains(device: None) -> None:
 METRICS: dict[str, tuple[list[str], bool]] = {  # by objective; whether the device finds all of them
     "squared_error": (["rmse", "mse", "mae"], True),
     "absolute_error": (["pinball@0.3", "r2"], False),
-    "logistic": (["logloss", "error", "accuracy@0.4", "brier"], True),
+    "logistic": (["logloss", "error", "accuracy@0.4", "brier", "auc"], True),
     "softmax": (["multi_logloss", "error", "accuracy"], True),
     "poisson": (["poisson", "rmse"], True),
     "gamma": (["gamma", "pinball"], True),

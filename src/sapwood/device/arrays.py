@@ -1,6 +1,6 @@
 """Arrays of other libraries in the memory of a GPU: what they are known by, and their copy on the host.
 
-In: an array of CuPy, PyTorch, cuDF or another library. Out: whether it is there; an array of this process.
+In: an array of CuPy, PyTorch, JAX, cuDF or another library. Out: whether it is there; an array of this process.
 """
 
 from typing import Any
@@ -8,10 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+CUDA_DEVICES = (2, 13)  # device types of DLPack: memory of a GPU, and memory that it shares with the host
+
 
 def is_there(values: Any) -> bool:
     """Whether an array, a column or a table is in the memory of a GPU."""
-    return hasattr(values, "__cuda_array_interface__") or hasattr(values, "to_cupy")
+    return hasattr(values, "__cuda_array_interface__") or hasattr(values, "to_cupy") or by_dlpack(values)
+
+
+def by_dlpack(values: Any) -> bool:
+    """Whether an array says through DLPack that it is in the memory of a GPU."""
+    if isinstance(values, np.ndarray) or not hasattr(type(values), "__dlpack_device__"):
+        return False
+    try:
+        return values.__dlpack_device__()[0] in CUDA_DEVICES
+    except (RuntimeError, BufferError, ValueError, TypeError):  # an array that DLPack has no word for
+        return False
 
 
 def to_host(values: Any) -> Any:
@@ -26,5 +38,6 @@ def to_host(values: Any) -> Any:
         return np.asarray(values.get())
     import cupy
 
-    found: NDArray[Any] = cupy.asarray(values).get()
+    has_address = hasattr(values, "__cuda_array_interface__")
+    found: NDArray[Any] = (cupy.asarray(values) if has_address else cupy.from_dlpack(values)).get()
     return found

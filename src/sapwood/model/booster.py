@@ -248,7 +248,7 @@ class Booster(PeerNames):
         if self.link == CUSTOM and not raw:
             link = self._link()
             return link(self.predict(X, raw=True, rounds=rounds, init_score=init_score, n_jobs=n_jobs))
-        if hasattr(X, "__cuda_array_interface__"):
+        if hasattr(X, "__cuda_array_interface__") or arrays.by_dlpack(X):
             return cast(Floats, self._predict_there(X, raw, rounds, init_score, threads(n_jobs)))
         # A single row must take microseconds: a plain array of floats goes straight to the core.
         if (

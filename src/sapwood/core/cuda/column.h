@@ -10,6 +10,32 @@ constexpr int BIN_WARPS = TILE_BINS / LANES;
 // How many nodes a step searches.
 inline int n_searched(const Level& level) { return !level.more ? 0 : level.n_batch == 0 ? 1 : 2 * level.n_batch; }
 
+// A block that searches some columns of a node.
+struct NodeBlock {
+  int x, id, first_slot;  // the node among those of the step, and of the tree
+  bool in;                // whether there is one
+  SAPWOOD_INLINE NodeBlock(const Job& j, int step) {
+    const Level& level = j.levels[step];
+    x = blockIdx.x, id = level.first_child + x, first_slot = level.first_slot, in = x < n_searched(level);
+    if (in && blockIdx.y == 0 && threadIdx.x == 0) j.n_left[x] = j.n_right[x] = 0;  // for the next step
+  }
+  template <class F>
+  SAPWOOD_INLINE void each_place(const Job& j, F&& f) const {  // f(place, turn): turns alternate
+    for (int place = blockIdx.y, turn = 0; place < (int)j.n_columns; place += gridDim.y, turn ^= 1) f(place, turn);
+  }
+};
+
+// A thread that has a bin of a place, over all nodes of a level.
+struct LevelBin {
+  int n_nodes, first, at, place, b;
+  SAPWOOD_INLINE LevelBin(const Job& j, int step)
+      : n_nodes(n_searched(j.levels[step])),
+        first(j.levels[step].first_child),
+        at(blockIdx.x * blockDim.x + threadIdx.x),
+        place(at / TILE_BINS),
+        b(at % TILE_BINS) {}
+};
+
 // Sums over the bins up to that of each thread, and over all. All threads of a block, which are as many as bins.
 struct BinScan {
   Sums below, total;

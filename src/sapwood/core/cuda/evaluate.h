@@ -36,6 +36,22 @@ SAPWOOD_KERNEL void predict_rows_there(SAPWOOD_ARGUMENTS(MetricJob), int, int) {
   }
 }
 
+constexpr int OF_RANKS = -1;
+
+// Pairs of rows of class 1 and of class 0 that are in order, twice: those of the rows of one prediction, at the last of them.
+inline double ordered_pairs(const MetricJob& j, int64_t i) {
+  const double p = j.ranked[i];
+  if (i + 1 < j.n_rows && j.ranked[i + 1] == p) return 0.0;
+  int64_t first = 0;  // of this prediction
+  for (int64_t size = i; size > 0;) {
+    const int64_t half = size / 2;
+    if (j.ranked[first + half] < p) first += half + 1, size -= half + 1;
+    else size = half;
+  }
+  const int64_t before = first > 0 ? j.zeros[first - 1] : 0, ones = j.ones[i] - (first > 0 ? j.ones[first - 1] : 0);
+  return (double)ones * (double)(2 * before + (j.zeros[i] - before));
+}
+
 // The unit of scaled errors: a power of two near the largest.
 inline double unit_of(uint64_t range) { return range == 0 ? 0.5 : of_bits(range & 0x7ff0000000000000u); }
 
@@ -44,6 +60,7 @@ SAPWOOD_KERNEL void measure_rows(SAPWOOD_ARGUMENTS(MetricJob), int m, int pass) 
   const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (int64_t)gridDim.x * blockDim.x;
   MetricResult& result = job.results[m];
   const RowMetric kind = (RowMetric)job.kinds[m];
+  const bool by_rank = job.kinds[m] == OF_RANKS;
   const double a = kind == RowMetric::scaled ? unit_of(result.range) : job.parameters[m];
   const double scale = power_of_two(62 - exponent_of(of_bits(result.top > MAX_FINITE ? 0 : result.top)));
   uint64_t most = 0;
@@ -51,15 +68,17 @@ SAPWOOD_KERNEL void measure_rows(SAPWOOD_ARGUMENTS(MetricJob), int m, int pass) 
   for (int64_t i = first; i < job.n_rows; i += step) {
     const int64_t times = job.repeats == nullptr ? 1 : job.repeats[i];
     if (pass == 2) {
-      const int64_t q = rounded62(job.added[i] * scale), w = job.real == nullptr ? times : 1;
+      const int64_t q = rounded62(job.added[i] * scale), w = job.real == nullptr && !by_rank ? times : 1;
       low += w * (int64_t)(q & 0xffffffff), high += w * (q >> 32);
       continue;
     }
     const double* p = job.prediction + i * job.n_outputs;
-    double x = pass == 0 ? p[0] - job.label[i] : row_metric(kind, job.label[i], p, (int)job.n_outputs, a);
+    double x = by_rank     ? ordered_pairs(job, i)
+               : pass == 0 ? p[0] - job.label[i]
+                           : row_metric(kind, job.label[i], p, (int)job.n_outputs, a);
     if (pass == 1) {
-      if (job.real != nullptr) x = x * job.real[i];
-      job.added[i] = x = times == 0 ? 0.0 : x;
+      if (job.real != nullptr && !by_rank) x = x * job.real[i];
+      job.added[i] = x = times == 0 && !by_rank ? 0.0 : x;
     }
     most = abs_bits(x) > most ? abs_bits(x) : most;
   }

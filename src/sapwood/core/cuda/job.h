@@ -352,9 +352,12 @@ struct MetricJob {  // the arguments of evaluations
   int64_t not_negative;      // a prediction below 0 is an error
   double* prediction;        // (n_rows, n_outputs)
   double* added;             // (n_rows) what rows add to a metric
-  const int32_t* kinds;      // (metrics) RowMetric
+  const int32_t* kinds;      // (metrics) RowMetric, or OF_RANKS
   const double* parameters;  // (metrics)
   MetricResult* results;     // (metrics) OUT
+  const double* ranked;      // (n_rows) predictions in rising order
+  const int64_t* ones;       // (n_rows) the weight of the rows of class 1 up to each of them
+  const int64_t* zeros;      // the same of class 0
   const uint8_t* planes;     // (columns, n_rows) codes
   const WalkNode* nodes;     // of a tree over codes; `low` of a split by a set: its number; left: 0 in leaves
   const double* values;      // of the same nodes

@@ -198,19 +198,18 @@ inline Found joint_best(const Job& j, int first, int n, const Found* found, int 
 #if !defined(SAPWOOD_POLICY) || SAPWOOD_POLICY != 1
 SAPWOOD_BOUNDED(256, 2) void search_joint(SAPWOOD_JOB, int, int step) {
   const Job& j = job;
-  const Level& level = j.levels[step];
-  const int x = blockIdx.x, id = level.first_child + x, first_slot = level.first_slot;
-  if (x >= n_searched(level)) return;
-  if (blockIdx.y == 0 && threadIdx.x == 0) j.n_left[x] = j.n_right[x] = 0;  // for the next step
+  const NodeBlock node(j, step);
+  if (!node.in) return;
+  const int x = node.x, id = node.id, first_slot = node.first_slot;
   Best best{-INF, ~0ull, {}};
   double bar = -INF;
   int best_place = -1;
   bool missing = false;
-  for (int place = blockIdx.y, turn = 0; place < (int)j.n_columns; place += gridDim.y, turn ^= 1) {
+  node.each_place(j, [&](int place, int& turn) {
     if (j.growth->count_parts > 0)
       search_joint_column<true>(j, x, id, place, first_slot, turn, best, bar, best_place, missing);
     else search_joint_column<false>(j, x, id, place, first_slot, turn, best, bar, best_place, missing);
-  }
+  });
   write_best(best, bar, best_place, missing, j.found + x * j.n_found + blockIdx.y);
   if (!last_block(j.arrived + x, gridDim.y)) return;
   const Found found = joint_best(j, id, 1, j.found + x * j.n_found, gridDim.y, 1);
@@ -289,21 +288,19 @@ SAPWOOD_INLINE void score_joint_column(const Job& j, int k, int x, int id, int p
 // One output's scores of every candidate in every node of a level.
 SAPWOOD_BOUNDED(256, 2) void score_joint(SAPWOOD_JOB, int k, int step) {
   const Job& j = job;
-  const Level& level = j.levels[step];
-  const int x = blockIdx.x, id = level.first_child + x, first_slot = level.first_slot;
-  if (x >= n_searched(level)) return;
-  if (blockIdx.y == 0 && threadIdx.x == 0) j.n_left[x] = j.n_right[x] = 0;  // for the next step
-  for (int place = blockIdx.y, turn = 0; place < (int)j.n_columns; place += gridDim.y, turn ^= 1) {
+  const NodeBlock node(j, step);
+  if (!node.in) return;
+  const int x = node.x, id = node.id, first_slot = node.first_slot;
+  node.each_place(j, [&](int place, int& turn) {
     if (k == 0 && j.growth->count_parts > 0) score_joint_column<true>(j, k, x, id, place, first_slot, turn);
     else score_joint_column<false>(j, k, x, id, place, first_slot, turn);
-  }
+  });
 }
 
 // Adds them over the nodes, and to those of the outputs before; a thread has a bin of a place.
 SAPWOOD_BOUNDED(64, 8) void add_joint(SAPWOOD_JOB, int k, int step) {
   const Job& j = job;
-  const int n_nodes = n_searched(j.levels[step]), at = blockIdx.x * blockDim.x + threadIdx.x, place = at / TILE_BINS,
-            b = at % TILE_BINS;
+  const auto [n_nodes, first, thread, place, b] = LevelBin(j, step);
   if (n_nodes == 0 || b >= j.n_bins[place] + has_sets(j, place)) return;
   for (int side = 0; side < 2; side++) {
     const int at = (place * 2 + side) * TILE_BINS + b;
@@ -316,9 +313,7 @@ SAPWOOD_BOUNDED(64, 8) void add_joint(SAPWOOD_JOB, int k, int step) {
 // The best candidate of every block.
 SAPWOOD_BOUNDED(64, 8) void choose_joint(SAPWOOD_JOB, int, int step) {
   const Job& j = job;
-  const Level& level = j.levels[step];
-  const int n_nodes = n_searched(level), first = level.first_child, at = blockIdx.x * blockDim.x + threadIdx.x,
-            place = at / TILE_BINS, b = at % TILE_BINS;
+  const auto [n_nodes, first, at, place, b] = LevelBin(j, step);
   if (n_nodes == 0) return;
   const int column = j.column_of[place], n_bins = j.n_bins[place];
   const bool any_missing = j.root_missing[place] > 0, sets = has_sets(j, place);

@@ -79,27 +79,24 @@ SAPWOOD_INLINE void score_column(const Job& j, int x, int id, int place, int fir
 
 SAPWOOD_BOUNDED(256, 4) void score_level(SAPWOOD_JOB, int, int step) {
   const Job& j = job;
-  const Level& level = j.levels[step];
-  const int x = blockIdx.x, id = level.first_child + x, first_slot = level.first_slot;
-  if (x >= n_searched(level)) return;
-  if (blockIdx.y == 0 && threadIdx.x == 0) j.n_left[x] = j.n_right[x] = 0;  // for the next step
-  for (int place = blockIdx.y, turn = 0; place < (int)j.n_columns; place += gridDim.y, turn ^= 1) {
+  const NodeBlock node(j, step);
+  if (!node.in) return;
+  const int x = node.x, id = node.id, first_slot = node.first_slot;
+  node.each_place(j, [&](int place, int& turn) {
 #ifdef SAPWOOD_PLAIN
     score_column<SAPWOOD_COUNTS>(j, x, id, place, first_slot, turn);
 #else
     if (j.growth->count_parts > 0) score_column<true>(j, x, id, place, first_slot, turn);
     else score_column<false>(j, x, id, place, first_slot, turn);
 #endif
-  }
+  });
 }
 
 // The candidates of a level, by their sums over the nodes in the order of ids; a thread has a bin of a place. The best of
 // every block is kept.
 SAPWOOD_BOUNDED(64, 8) void choose_level(SAPWOOD_JOB, int k, int step) {
   const Job& j = job;
-  const Level& level = j.levels[step];
-  const int n_nodes = n_searched(level), first = level.first_child, at = blockIdx.x * blockDim.x + threadIdx.x,
-            place = at / TILE_BINS, b = at % TILE_BINS;
+  const auto [n_nodes, first, at, place, b] = LevelBin(j, step);
   if (n_nodes == 0) return;
   const int column = j.column_of[place], n_bins = j.n_bins[place];
   const bool any_missing = j.root_missing[place] > 0;

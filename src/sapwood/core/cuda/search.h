@@ -110,12 +110,11 @@ SAPWOOD_INLINE void search_column(const Job& j, int k, int x, int id, int place,
 
 SAPWOOD_BOUNDED(256, 4) void search(SAPWOOD_JOB, int k, int step) {
   const Job& j = job;
-  const Level& level = j.levels[step];
-  const int x = blockIdx.x, id = level.first_child + x, first_slot = level.first_slot;
-  if (x >= n_searched(level)) return;
-  if (blockIdx.y == 0 && threadIdx.x == 0) j.n_left[x] = j.n_right[x] = 0;  // for the next step
+  const NodeBlock node(j, step);
+  if (!node.in) return;
+  const int x = node.x, id = node.id, first_slot = node.first_slot;
   BlockBest found;
-  for (int place = blockIdx.y, turn = 0; place < (int)j.n_columns; place += gridDim.y, turn ^= 1) {
+  node.each_place(j, [&](int place, int& turn) {
 #ifdef SAPWOOD_PLAIN  // compiled for these rules alone
     search_column<SAPWOOD_PLAIN, SAPWOOD_COUNTS>(j, k, x, id, place, first_slot, turn, found);
 #else
@@ -126,7 +125,7 @@ SAPWOOD_BOUNDED(256, 4) void search(SAPWOOD_JOB, int k, int step) {
     else if (t.count_parts == 0) search_column<false, false>(j, k, x, id, place, first_slot, turn, found);
     else search_column<false, true>(j, k, x, id, place, first_slot, turn, found);
 #endif
-  }
+  });
   write_best(found.best, found.bar, found.place, found.missing, j.found + x * j.n_found + blockIdx.y);
   if (!last_block(j.arrived + x, gridDim.y)) return;
   if (threadIdx.x < LANES) take_best(j, k, j.found + x * j.n_found, gridDim.y, id);

@@ -1,4 +1,4 @@
-"""Evaluation rows in device memory: their scores, and metrics that are means over rows.
+"""Evaluation rows in device memory: their scores, and metrics that are means over rows, or `auc`.
 
 In: new trees, names of metrics. Out: the metrics, with the bits of `metric/functions.py`; only sums are copied to the
 host. None where a metric is another one, or where something is not finite: the host says what.
@@ -23,8 +23,11 @@ KINDS = (
     "absolute", "squared", "scaled", "cost_of_two", "cost_of_many", "cost_between", "miss", "hit", "pinball", "poisson",
     "gamma",
 )  # fmt: skip
-BY_NAME = {"mae": "absolute", "mse": "squared", "rmse": "scaled", "error": "miss", "accuracy": "hit",
-           "pinball": "pinball", "poisson": "poisson", "gamma": "gamma", "brier": "squared"}  # fmt: skip
+OF_RANKS = "ranks"
+BY_NAME = {
+    "mae": "absolute", "mse": "squared", "rmse": "scaled", "error": "miss", "accuracy": "hit", "pinball": "pinball",
+    "poisson": "poisson", "gamma": "gamma", "brier": "squared", "auc": OF_RANKS,
+}  # fmt: skip
 DEVIANCES = ("poisson", "gamma")
 
 
@@ -42,6 +45,19 @@ class Measured:
             if not whole:
                 self.arrays["real"] = runtime.array(np.ascontiguousarray(weight, np.float64))
         self.arrays["added"] = runtime.zeros(self.n_rows, np.float64)
+        self._weight = weight
+        self._classified: list[Any] = []
+        self._pairs = 0.0  # of rows of two classes, by weight
+
+    def _by_class(self) -> list[Any]:
+        """What rows count for, as integers, in class 1 and in class 0, as `metric/functions.py` has them."""
+        if not self._classified:
+            given = np.ones(self.n_rows) if self._weight is None else self._weight
+            whole = np.rint(np.ldexp(given, 61 - frexp(self._total)[1])).astype(np.int64)
+            each = [np.where(self._label > 0, whole, 0), np.where(self._label > 0, 0, whole)]
+            self._pairs = float(each[0].sum()) * float(each[1].sum())
+            self._classified = [self.runtime.array(one) for one in each]
+        return self._classified
 
     def kind(self, name: str, n_outputs: int) -> str | None:
         """What rows add to a metric; None where it is no mean, or where labels do not suit it."""
@@ -53,6 +69,7 @@ class Measured:
         if n_outputs > 1:
             return found if found in ("miss", "hit") else None
         suits = {"miss": self._classes, "hit": self._classes, "poisson": (self._label >= 0).all()}
+        suits[OF_RANKS] = self._classes and self._total > 0.0 and bool(self._by_class()) and self._pairs > 0.0
         return found if suits.get(found or "", found != "gamma" or (self._label > 0).all()) else None
 
     def __call__(
@@ -67,7 +84,8 @@ class Measured:
             self.arrays["prediction"] = run.zeros((self.n_rows, n_outputs), np.float64)
         results = run.zeros(len(asked) * record("MetricResult").itemsize, np.uint8)
         given = [float(next(iter(more.values()), 0.5)) for _, more in asked]
-        numbers = run.array(np.array([KINDS.index(str(kind)) for kind in kinds], np.int32))
+        places = {**{kind: at for at, kind in enumerate(KINDS)}, OF_RANKS: -1}
+        numbers = run.array(np.array([places[str(kind)] for kind in kinds], np.int32))
         parameters = run.array(np.array(given, np.float64))
         job["n_rows"], job["n_outputs"], job["plane"], job["score"] = self.n_rows, n_outputs, plane, run.address(score)
         job["rows"] = 0 if rows is None else run.address(rows)
@@ -75,7 +93,7 @@ class Measured:
         job["kinds"], job["parameters"], job["results"] = map(run.address, (numbers, parameters, results))
         for name, one in self.arrays.items():
             job[name] = run.address(one)
-        raw_job = np.ndarray((), f"V{job.nbytes}", job).copy()
+        raw_job = np.ndarray((), f"V{job.nbytes}", job)
 
         def launch(kernel: str, a: int = 0, b: int = 0) -> None:
             threads, each = run.settings[kernel]
@@ -83,6 +101,9 @@ class Measured:
             run.launch(kernel, "", (blocks, 1), 0, raw_job, a, b)
 
         launch("predict_rows_there")
+        ranked = run.ranked(self.arrays["prediction"][:, 0], *self._by_class()) if OF_RANKS in kinds else []
+        for name, one in zip(("ranked", "ones", "zeros"), ranked, strict=False):
+            job[name] = run.address(one)
         for at, kind in enumerate(kinds):
             for one in range(0 if kind == "scaled" else 1, 3):
                 launch("measure_rows", at, one)
@@ -96,7 +117,10 @@ class Measured:
         top = float(result["top"].view(np.float64))
         exponent = max(-960, frexp(top)[1] - (frexp(top)[0] == 0.5)) if top else 0
         total = float((int(result["high"]) << 32) + int(result["low"]))
-        mean = total / ldexp(1.0, 62 - exponent) / self._total
+        total = total / ldexp(1.0, 62 - exponent)
+        if kind == OF_RANKS:
+            return total / (2 * self._pairs)
+        mean = total / self._total
         if kind == "scaled":
             return ldexp(1.0, frexp(float(result["range"].view(np.float64)))[1] - 1) * sqrt(mean)
         return 2.0 * mean if kind in DEVIANCES else mean

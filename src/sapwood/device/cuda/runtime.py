@@ -75,6 +75,7 @@ class Runtime(Protocol):
     def foreign(self, values: Any) -> Any: ...
     def distinct(self, values: Any) -> NDArray[Any]: ...
     def take(self, values: Any, rows: NDArray[Any]) -> NDArray[Any]: ...
+    def ranked(self, values: Any, *weights: Any) -> list[Any]: ...
     def copy(self, into: Any, values: Any) -> None: ...
     def wait(self) -> None: ...
     def free(self) -> int: ...
@@ -183,7 +184,9 @@ class Cuda:
     def foreign(self, values: Any) -> Any:
         """An array of any library in device memory as it is, once the work of its stream is done."""
         self.cupy.cuda.get_current_stream().synchronize()
-        return self.cupy.asarray(values)
+        if hasattr(values, "__cuda_array_interface__"):
+            return self.cupy.asarray(values)
+        return self.cupy.from_dlpack(values)
 
     @alone
     def take(self, values: Any, rows: NDArray[Any]) -> NDArray[Any]:
@@ -205,6 +208,13 @@ class Cuda:
         with self.stream:
             found = self.cupy.unique(values[self.cupy.isfinite(values)])
         return self.get(found)
+
+    @alone
+    def ranked(self, values: Any, *weights: Any) -> list[Any]:
+        """Values on the device in rising order, and the sums of each kind of weights up to each of them."""
+        with self.stream:
+            order = self.cupy.argsort(values)
+            return [values[order], *(self.cupy.cumsum(one[order]) for one in weights)]
 
     @alone
     def wait(self) -> None:
