@@ -13,9 +13,9 @@ from pathlib import Path
 HOUSE = Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".cu"}
 MAX_SOURCES = (
-    60_000  # lines of src/ in all. 48,500 with the command line, plots, the report, Dask, ranking and survival;
+    60_500  # lines of src/ in all. 48,500 with the command line, plots, the report, Dask, ranking and survival;
 )
-# room for streaming, distributions, raw text and the rest of the GPU; 60,000 for what is left of issues 17 to 22
+# room for streaming, distributions, raw text and the rest of the GPU; 60,500 for what is left of issues 17 to 22
 # (of the GPU: Shapley values, metrics)
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
