@@ -55,7 +55,7 @@ def with_columns(
 def with_crosses(
     data: "Dataset", crosses: Crosses | Sequence[tuple[str, int | str, int | str]], *, linear_leaves: bool = True
 ) -> "Dataset":
-    """The same rows with columns made of others, which the model will make itdata of tables to predict.
+    """The same rows with columns made of others, which the model will make itself of tables to predict.
 
     Parameters
     ----------

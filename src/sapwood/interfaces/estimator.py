@@ -64,6 +64,17 @@ class EstimatorDataset(Dataset):
     _keeps = False
 
 
+class AutomaticDataset(EstimatorDataset):
+    """The dataset of an automatic fit, which chooses how many bins there are by the shape of the table."""
+
+    def _fill(
+        self, chunks: Any, known: Any, feature_names: Any, named: bool, bins: Any, *more: Any, **others: Any
+    ) -> None:
+        n_rows = sum(chunk.n_rows for chunk in chunks)
+        bins = {**bins, "max_bins": auto.max_bins(n_rows, len(feature_names), bins["max_bins"])}
+        super()._fill(chunks, known, feature_names, named, bins, *more, **others)
+
+
 def signature(table: Mapping[str, Parameter], *by_place: str) -> inspect.Signature:
     """What scikit-learn, help() and editors read instead of ``**params``; arguments `by_place` come first."""
     place, key = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
@@ -236,12 +247,11 @@ class Estimator(PeerNames, BaseEstimator):
         told = holdouts or callbacks or now.keys() - BESIDE or init_model is not None or rows.init_score is not None
         quality = self._automatic(settings, bool(told))
         bins["linear_leaves"] |= quality is not None and _values_fit(rows.X)
-        if quality is not None and "max_bins" not in before:
-            bins["max_bins"] = _bins_of(rows.X, bins["max_bins"])
+        kind = AutomaticDataset if quality is not None and "max_bins" not in before else EstimatorDataset
         try:
             label = self._learn_target(target := targets.target(type(self), rows.y), settings, known)
             weight = rows.weight if rows.bin_weight is None else rows.bin_weight
-            data: Dataset = EstimatorDataset(rows.X, label, weight, rows.init_score, group=rows.group, **bins)
+            data: Dataset = kind(rows.X, label, weight, rows.init_score, group=rows.group, **bins)
             data = data if rows.bin_weight is None else data.with_weight(rows.weight)
             self.n_features_in_ = data.n_given
             if data.named:
@@ -350,12 +360,6 @@ def _values_fit(X: Any) -> bool:
     """Whether the values of a table can be kept beside its bins: it is not sparse, and not large."""
     shape = getattr(X, "shape", (0, 0))
     return not hasattr(X, "tocsc") and len(shape) == 2 and shape[0] * shape[1] < auto.LARGE
-
-
-def _bins_of(X: Any, default: int) -> int:
-    """The bins of a table of numbers for an automatic fit."""
-    shape: tuple[int, ...] = getattr(X, "shape", (0,))
-    return auto.max_bins(shape[0], shape[1], default) if len(shape) == 2 else default
 
 
 def choose_objective(

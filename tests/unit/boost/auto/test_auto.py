@@ -322,6 +322,8 @@ def test_wide_tables_have_few_bins_and_shallow_trees():
     table = np.random.default_rng(0).normal(size=(120, 200))
     model = sw.SapwoodRegressor(n_jobs=1, **SHORT).fit(table, table[:, 0])
     assert model.booster_.params["max_bins"] == 32
+    listed = sw.SapwoodRegressor(n_jobs=1, **SHORT).fit(table.tolist(), table[:, 0])  # it has no shape
+    assert listed.booster_.to_bytes() == model.booster_.to_bytes()
     assert sw.SapwoodRegressor(n_jobs=1, max_bins=64, **SHORT).fit(table, table[:, 0]).booster_.params["max_bins"] == 64
     assert sw.SapwoodRegressor(n_jobs=1, **SHORT).fit(table[:, :99], table[:, 0]).booster_.params["max_bins"] == 255
     depths = [
