@@ -39,7 +39,7 @@ N_FOLDS = 4  # a power of two: parts of a blend are exact
 LEAST_FALL = {"fast": 0.01, "balanced": 0.001}
 WINDOW = {"fast": 40, "balanced": 100}  # rounds of this window, at least
 LEAST_WORTH = 1e-6  # part of the loss that a member of the blend must save, for each of its rounds: they cost time
-WIDE = {"max_bins": 32, "max_depth": 4}  # of tables with more columns than rows: a round's time grows with both
+WIDE = {"max_bins": 32, "max_depth": 4, "max_leaves": 16}  # of tables with more columns than rows: rounds take long
 HELD = 0.2  # fraction of the rows that is held out where there are no folds
 MAX_HELD = 50_000  # rows that are held out at most
 
@@ -66,6 +66,11 @@ class Facts:
         return cls(
             n_rows, n_rows * data.n_columns, n_outputs, n_numbers, len(data.categories), n_joinable, statistics, values
         )
+
+    @property
+    def wide(self) -> bool:
+        """Whether there are more columns than rows."""
+        return self.n_cells > self.n_rows**2
 
 
 @dataclass(frozen=True)
@@ -169,6 +174,8 @@ def leaf_wise(facts: Facts, linear: bool) -> Candidate:
     }
     if facts.n_outputs > 1:
         params |= {"min_child_weight": 1e-3}
+    if facts.wide:
+        params |= {"max_leaves": WIDE["max_leaves"]}
     return _candidate("leaf-wise trees", params, linear, tuple(SAMPLES))
 
 
@@ -176,7 +183,7 @@ def symmetric(facts: Facts, linear: bool, rates: tuple[float, float] = SYMMETRIC
     """Trees with one split a level, from all rows and columns."""
     params: dict[str, Any] = {
         "grow_policy": "symmetric",
-        "max_depth": 6 if facts.n_cells <= facts.n_rows**2 else WIDE["max_depth"],
+        "max_depth": WIDE["max_depth"] if facts.wide else 6,
         "learning_rate": (eta := rate(facts.n_rows, *rates)),
         "n_estimators": 4000,
         "early_stopping_rounds": patience(eta),

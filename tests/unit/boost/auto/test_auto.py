@@ -326,11 +326,10 @@ def test_wide_tables_have_few_bins_and_shallow_trees():
     assert listed.booster_.to_bytes() == model.booster_.to_bytes()
     assert sw.SapwoodRegressor(n_jobs=1, max_bins=64, **SHORT).fit(table, table[:, 0]).booster_.params["max_bins"] == 64
     assert sw.SapwoodRegressor(n_jobs=1, **SHORT).fit(table[:, :99], table[:, 0]).booster_.params["max_bins"] == 255
-    depths = [
-        candidates.symmetric(candidates.Facts(120, 120 * n, 1, n, 0, 0, False, True), False).params["max_depth"]
-        for n in (121, 120)
-    ]
-    assert depths == [4, 6]
+    for n, depth, leaves in ((121, 4, 16), (120, 6, None)):
+        facts = candidates.Facts(120, 120 * n, 1, n, 0, 0, False, True)
+        assert candidates.symmetric(facts, False).params["max_depth"] == depth
+        assert candidates.leaf_wise(facts, False).params.get("max_leaves") == leaves
 
 
 def test_losers_of_a_race_are_freed_at_once():
