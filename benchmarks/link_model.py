@@ -2,8 +2,8 @@
 
 In: rows, columns, a bandwidth and a latency. Out: a line for each number of workers.
 
-The calls of a round come from a real training of few rows on two holders. They depend neither on the number of rows nor
-on that of holders, but for the width of sums, which is taken at its widest. The time of the rows is that of a core,
+The calls of a round come from a real training of few rows on three holders. They depend neither on the number of rows
+nor on that of holders, but for the width of sums, which is taken at its widest. The time of the rows is that of a core,
 measured by benchmarks/kernels.py.
 
     python benchmarks/link_model.py --rows 1e9 --columns 100
@@ -23,58 +23,84 @@ PASSES = 3.5  # passes over all rows that the histograms of 31 leaves take; a ch
 WIDTH = 8  # bytes of a sum at most
 
 
+Call = tuple[str, int]  # verb, and integers, or bytes / 8
+
+
 class Logged:
     """A communicator that keeps the number of integers of every call, and the bytes that are exchanged."""
 
     def __init__(self, holder: Communicator) -> None:
-        self.rank, self.size, self._holder, self.calls = holder.rank, holder.size, holder, list[int]()
+        self.rank, self.size, self._holder, self.calls = holder.rank, holder.size, holder, list[Call]()
         self.n_exchanged = 0
 
     def sum(self, values: Any) -> None:
         """As `Reduce.sum`."""
-        self.calls.append(len(values))
+        self.calls.append(("sum", len(values)))
         self._holder.sum(values)
+
+    def sum_blocks(self, values: Any, ends: Sequence[int]) -> tuple[int, int]:
+        """As `Reduce.sum_blocks`."""
+        self.calls.append(("sum_blocks", len(values)))
+        return self._holder.sum_blocks(values, ends)
 
     def max(self, values: Any) -> None:
         """As `Reduce.max`."""
-        self.calls.append(len(values))
+        self.calls.append(("sum", len(values)))
         self._holder.max(values)
 
     def gather(self, mine: bytes) -> list[bytes]:
         """As `Reduce.gather`."""
-        self.calls.append(len(mine) // WIDTH)
+        self.calls.append(("gather", len(mine) // WIDTH))
         return self._holder.gather(mine)
 
     def exchange(self, parts: Sequence[bytes]) -> list[bytes]:
         """As `Reduce.exchange`."""
         self.n_exchanged += sum(map(len, parts))
+        self.calls.append(("exchange", max(map(len, parts)) // WIDTH))
         return self._holder.exchange(parts)
 
 
-def calls_of_a_round(columns: int, policy: dict[str, Any]) -> tuple[list[int], float]:
-    """The number of integers of every call in a round, of any of some holders; their number does not matter.
+def calls_of_a_round(columns: int, policy: dict[str, Any]) -> tuple[list[Call], float]:
+    """The calls of a round, of any of some holders; their number does not matter.
 
     And the bytes of a row that are exchanged for the fingerprint.
     """
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(20_000, columns)).astype(np.float32)
+    X = rng.normal(size=(21_000, columns)).astype(np.float32)
     y = X[:, 0] + X[:, 1] * X[:, 2]
 
-    def train(holder: Communicator) -> tuple[list[list[int]], float]:
-        own, log = slice(10_000 * holder.rank, 10_000 * holder.rank + 10_000), Logged(holder)
+    def train(holder: Communicator) -> tuple[list[list[Call]], float]:
+        own, log = slice(7_000 * holder.rank, 7_000 * holder.rank + 7_000), Logged(holder)
         data = sapwood.Dataset.dealt([(X[own], y[own])], log, [own.start], n_jobs=1)
-        found = []
+        log.n_exchanged = 0
+        data.fingerprint()
+        exchanged, found = log.n_exchanged, []
         for rounds in (1, 2):
             log.calls.clear()
-            log.n_exchanged = 0
             sapwood.train({"n_estimators": rounds, "n_jobs": 1, **policy}, data)
             found.append(sorted(log.calls))
-        return found, log.n_exchanged / data.n_rows
+        return found, exchanged / data.n_rows
 
-    (one, two), a_row = threads.run(2, train)[0]
+    (one, two), a_row = threads.run(3, train)[0]
     for call in one:
         two.remove(call)
     return two, a_row
+
+
+def cost(call: Call, workers: int) -> tuple[int, int, float]:
+    """Messages that a worker sends, those that it waits for one after the other, and bytes that it sends."""
+    (verb, n), steps = call, int(np.ceil(np.log2(workers)))
+    direct = workers <= communicator.MAX_DIRECT
+    share = WIDTH * n * (workers - 1) / workers
+    if verb == "sum" and n <= communicator.FEW:
+        return steps, steps, WIDTH * n * steps
+    if verb == "sum":  # each block to its owner, and the sums back
+        return (2 * (workers - 1), 2, 2 * share) if direct else (2 * steps, 2 * steps, 2 * share)
+    if verb == "sum_blocks":
+        return (workers - 1, 1, share) if direct else (steps, steps, share)
+    if verb == "exchange" and direct:  # what is sent at once waits once
+        return workers - 1, 1, WIDTH * n * (workers - 1)
+    return steps, steps, WIDTH * n * (workers - 1)
 
 
 def main(rows: float, columns: int, cores: int, gigabits: float, latency_us: float) -> None:
@@ -88,13 +114,8 @@ def main(rows: float, columns: int, cores: int, gigabits: float, latency_us: flo
     }
     for name, policy in policies.items():
         calls, a_row = calls_of_a_round(columns, policy)
-        large = [n for n in calls if n > communicator.FEW]
         for workers in (10, 30, 100, 300, 1000):
-            direct, doublings = workers <= communicator.MAX_DIRECT, int(np.ceil(np.log2(workers)))
-            few = (len(calls) - len(large)) * doublings  # messages of sums that are doubled; each waits for one
-            sent = few + len(large) * (2 * (workers - 1) if direct else 2 * doublings)
-            waits = few + len(large) * (2 if direct else 2 * doublings)  # what is sent at once waits once
-            data = WIDTH * (2 * sum(large) * (workers - 1) / workers + (sum(calls) - sum(large)) * doublings)
+            sent, waits, data = (sum(part) for part in zip(*(cost(call, workers) for call in calls), strict=True))
             work = rows * columns * PASSES * NS_A_CELL * 1e-9 / (workers * cores)
             links = waits * latency_us * 1e-6 + data * 8 / (gigabits * 1e9)
             share = links / (work + links)

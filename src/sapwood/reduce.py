@@ -23,6 +23,13 @@ class Reduce(Protocol):
     def sum(self, values: NDArray[np.int64]) -> None:
         """Replace integers by their sums over all holders."""
 
+    def sum_blocks(self, values: NDArray[np.int64], ends: Sequence[int]) -> tuple[int, int]:
+        """Replace integers of some blocks by their sums; what becomes of the other blocks is not said.
+
+        ``ends`` says where each block ends. Returns which ones this holder owns: the first, and the one after the last.
+        Each block has one owner.
+        """
+
     def max(self, values: NDArray[np.uint64]) -> None:
         """Replace integers by their maxima over all holders."""
 

@@ -149,6 +149,35 @@ def test_threads_of_holders(policy: str, limits: dict[str, Any], most: int) -> N
     assert max(calls for _, calls in found) <= most
 
 
+@pytest.mark.parametrize("n", [2, 3, 7, pytest.param(18, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"max_leaves": 9, "subsample": 0.8},
+        {"grow_policy": "depthwise", "max_depth": 3, "colsample_bytree": 0.95},
+        {"objective": "logistic", "max_leaves": 6, "min_samples_leaf": 20},  # rows are counted: no owners
+    ],
+)
+def test_wide_data(params: dict[str, Any], n: int) -> None:
+    """Columns have owners, who search them, where there are many sums and more than two holders."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 300))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = np.nan_to_num(X[:, 7] * X[:, 201] + X[:, 299])
+    rows: Rows = X, (y > 0).astype(float) if "objective" in params else y, None
+    params = {**params, "n_estimators": 3}
+    owned: list[int] = []
+
+    def train(holder: Holder) -> bytes:
+        real = holder.sum_blocks
+        holder.sum_blocks = lambda *given: owned.append(holder.rank) or real(*given)  # type: ignore[method-assign]
+        mine = hold(holder, rows, uneven(600, n)[holder.rank])
+        return sapwood.train({**params, "n_jobs": 1 + holder.rank % 2}, mine).to_bytes()
+
+    assert set(run(n, train)) == {sapwood.train({**params, "n_jobs": 1}, Dataset(*rows)).to_bytes()}
+    assert (len(set(owned)) == n) == (n > 2 and "objective" not in params)
+
+
 def test_a_callback_of_one_holder_stops_all() -> None:
     rows = numbers("squared_error", 300)
 

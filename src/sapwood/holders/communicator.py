@@ -4,11 +4,14 @@ In: a `Link`. Out: a `sapwood.reduce.Reduce`, and counts of what it has sent.
 
 Few integers are doubled: in step k each holder exchanges all of them with the one 2^k ranks away, and after log2(n)
 steps every holder has the sums of all. Many integers are cut into as many blocks as there are holders: each holder adds
-up one block and sends the sums to all others, so that nobody sends more than twice its integers.
+up one block and sends the sums to all others, so that nobody sends more than twice its integers. Or the holders keep
+the sums of their own blocks, and send nothing back (`sum_blocks`).
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -57,6 +60,17 @@ class Communicator:
         assert values.dtype == np.int64
         self._reduce("sum", values, np.add)
 
+    def sum_blocks(self, values: NDArray[np.int64], ends: Sequence[int]) -> tuple[int, int]:
+        """Replace integers of some blocks by their sums; which ones. The holders own about equally many integers."""
+        assert values.dtype == np.int64
+        self._begin("sum", len(values))
+        own, places = _Values(self, "sum", values, np.add), [0, *ends]
+        if self.size > MAX_DIRECT:
+            return self._halve(own, places)
+        firsts = [*(bisect_left(ends, len(values) * holder // self.size) for holder in range(self.size)), len(ends)]
+        self._scatter(own, [slice(places[first], places[last]) for first, last in pairwise(firsts)])
+        return firsts[self.rank], firsts[self.rank + 1]
+
     def max(self, values: NDArray[np.uint64]) -> None:
         """Replace integers by their maxima over all holders."""
         assert values.dtype == np.uint64
@@ -78,7 +92,7 @@ class Communicator:
         """What every holder gave to this one, in their order; ``parts`` has one for each holder."""
         assert len(parts) == self.size
         self._begin("exchange", 0)
-        others = [(self.rank + step) % self.size for step in range(1, self.size)]
+        others = self._others()
         for other in others:
             self._send("exchange", other, parts[other])
         found = {other: bytes(self._receive("exchange", other)[0]) for other in reversed(others)}
@@ -111,15 +125,45 @@ class Communicator:
         n, rank = self.size, self.rank
         ends = [values.size * k // n for k in range(n + 1)]
         blocks = [slice(ends[k], ends[k + 1]) for k in range(n)]
-        others = [(rank + step) % n for step in range(1, n)]
-        for other in others:
-            values.send(other, blocks[other])
-        for other in reversed(others):
-            values.join(other, blocks[rank])
+        self._scatter(values, blocks)
+        others = self._others()
         for other in others:
             values.send(other, blocks[rank])
         for other in reversed(others):
             values.take(other, blocks[other])
+
+    def _scatter(self, values: "_Values", blocks: Sequence[slice]) -> None:
+        """Each holder adds up the block of its rank."""
+        others = self._others()
+        for other in others:
+            values.send(other, blocks[other])
+        for other in reversed(others):
+            values.join(other, blocks[self.rank])
+
+    def _others(self) -> list[int]:
+        """The other holders, from the next one on."""
+        return [(self.rank + step) % self.size for step in range(1, self.size)]
+
+    def _halve(self, values: "_Values", places: Sequence[int]) -> tuple[int, int]:
+        """Exchange halves of halves, cut between blocks, with holders 2^k ranks away; the blocks that are left.
+
+        Holders beyond the largest power of two give their integers to others, and own no block.
+        """
+        rank, power = self.rank, 1 << (self.size.bit_length() - 1)
+        whole, first, last, bit = slice(0, values.size), 0, len(places) - 1, 1
+        if rank >= power:
+            values.send(rank - power, whole)
+            return 0, 0
+        if rank < self.size - power:
+            values.join(rank + power, whole)
+        while bit < power:
+            other = rank ^ bit
+            middle = min(last, bisect_left(places, (places[first] + places[last]) // 2, first))
+            mine, theirs = ((first, middle), (middle, last))[:: 1 if rank < other else -1]
+            values.send(other, slice(places[theirs[0]], places[theirs[1]]))
+            values.join(other, slice(places[mine[0]], places[mine[1]]))
+            (first, last), bit = mine, 2 * bit
+        return first, last
 
     def _halve_and_double(self, values: "_Values", doubled: bool) -> None:
         """Exchange all integers (``doubled``), or first halves of halves and then back, with holders 2^k ranks away.

@@ -37,6 +37,26 @@ def test_every_number_of_holders(size):
     assert (sent > 0) == (size > 1)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 16, 17, 19, 33])
+@pytest.mark.parametrize("blocks", [[], [5], [1] * 40, [1000, 1, 1, 700, 3, 900], [0, 0, 300, 0]])
+def test_sums_of_blocks(size, blocks):
+    """Every block has one owner, who has its sums; nobody sends all integers more than once."""
+    ends = np.cumsum(blocks).tolist()
+
+    def work(holder):
+        mine = values(holder.rank, sum(blocks))
+        first, last = holder.sum_blocks(mine, ends)
+        whole = sum(values(rank, sum(blocks)) for rank in range(size))
+        own = slice(ends[first - 1] if first else 0, ends[last - 1] if last else 0)
+        if first < last:
+            np.testing.assert_array_equal(mine[own], whole[own])
+        count = holder.counts["sum"]
+        assert count.bytes <= 8 * len(mine) + 40 * count.messages
+        return list(range(first, last))
+
+    assert sorted(block for own in run(size, work) for block in own) == list(range(len(blocks)))
+
+
 @pytest.mark.parametrize(("size", "messages"), [(2, 1), (5, 8), (8, 14), (32, 10)])
 def test_cost_of_many_integers(size, messages):
     n = 8 * FEW

@@ -17,6 +17,15 @@ class PyReduce : public Reduce {
   }
   void sum(int64_t* x, size_t n) const override { in_place("sum", x, n); }
   void max(uint64_t* x, size_t n) const override { in_place("max", x, n); }
+  std::pair<size_t, size_t> sum_blocks(int64_t* x, const std::vector<int64_t>& ends) const override {
+    const nb::gil_scoped_acquire acquire;
+    nb::list places;
+    for (const int64_t end : ends) places.append(end);
+    const nb::ndarray<nb::numpy, int64_t, nb::ndim<1>> view(x, {(size_t)(ends.empty() ? 0 : ends.back())},
+                                                            nb::handle());
+    const nb::object own = object_.attr("sum_blocks")(nb::cast(view, nb::rv_policy::reference), places);
+    return {nb::cast<size_t>(own[0]), nb::cast<size_t>(own[1])};
+  }
   std::vector<std::string> gather(const std::string& mine) const override {
     const nb::gil_scoped_acquire acquire;
     return strings(object_.attr("gather")(nb::bytes(mine.data(), mine.size())));

@@ -12,6 +12,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sapwood {
@@ -21,8 +22,11 @@ namespace sapwood {
 class Reduce {
  public:
   virtual ~Reduce() = default;
-  virtual void sum(int64_t* x, size_t n) const = 0;                            // x (n) IN OUT
-  virtual void max(uint64_t* x, size_t n) const = 0;                           // x (n) IN OUT
+  virtual void sum(int64_t* x, size_t n) const = 0;   // x (n) IN OUT
+  virtual void max(uint64_t* x, size_t n) const = 0;  // x (n) IN OUT
+  // The sums of some blocks only, which this holder owns: from the first to before the last that it returns. x IN OUT;
+  // ends: where each block ends in it. What becomes of the other blocks is not said.
+  virtual std::pair<size_t, size_t> sum_blocks(int64_t* x, const std::vector<int64_t>& ends) const = 0;
   virtual std::vector<std::string> gather(const std::string& mine) const = 0;  // what every holder gave, in their order
   // parts (holders): one for each holder. Returns what every holder gave to this one, in their order
   virtual std::vector<std::string> exchange(const std::vector<std::string>& parts) const = 0;
@@ -69,6 +73,12 @@ inline void reduce_max_and_sum(const Reduce* reduce, uint64_t* most, size_t n_mo
       else sum[i - n_most] = (int64_t)((uint64_t)sum[i - n_most] + x);
     }
   }
+}
+// What every holder gave, in their order: few bytes. Few holders send them straight to each other.
+inline std::vector<std::string> share(const Reduce& reduce, const std::string& mine) {
+  constexpr size_t FEW_HOLDERS = 16;
+  if (reduce.size() > FEW_HOLDERS) return reduce.gather(mine);
+  return reduce.exchange(std::vector<std::string>(reduce.size(), mine));
 }
 // The lists of all holders, one after the other.
 template <class T>

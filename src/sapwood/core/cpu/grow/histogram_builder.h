@@ -332,6 +332,24 @@ class HistogramBuilder {
     std::copy_n(from, beside.size(), beside.begin());
   }
 
+  // The same, but only for the slots that this holder owns: the first, and the one after the last.
+  std::pair<int, int> reduce_owned(const std::vector<Histogram>& all) const {
+    std::vector<int64_t> sums, ends;
+    for (const int s : active_slots_) {
+      for (const Histogram& h : all) sums.insert(sums.end(), slot(h, s), slot(h, s) + n_words(h, s));
+      ends.push_back((int64_t)sums.size());
+    }
+    const auto [first, last] = b_.reduce->sum_blocks(sums.data(), ends);
+    if (first >= last) return {0, 0};
+    const int64_t* from = sums.data() + (first == 0 ? 0 : ends[first - 1]);
+    for (size_t k = first; k < last; k++)
+      for (const Histogram& h : all) {
+        const int s = active_slots_[k];
+        memcpy(slot(h, s), from, n_words(h, s) * 8), from += n_words(h, s);
+      }
+    return {active_slots_[first], active_slots_[last - 1] + 1};
+  }
+
  private:
   const GrowInput& in_;
   const NodeRows& rows_;

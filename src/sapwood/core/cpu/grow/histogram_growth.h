@@ -167,6 +167,7 @@ class HistogramGrowth : public GrowthCore {
       const size_t first = (size_t)(k % each), end = each == 1 ? parts.size() : first + 1;
       builder_.build_serial(nodes_[jobs_[k / each].small], small[k / each], worker, parts, first, end);
     });
+    if (search && searched_by_owners_) return search_owned(small, children);
     std::vector<int64_t> rows;
     for (const int32_t id : counts_late() ? children : NodeIds{}) rows.push_back(nodes_[id].own_rows);
     builder_.reduce(small, rows);
@@ -176,6 +177,36 @@ class HistogramGrowth : public GrowthCore {
       const ChildHistograms& j = jobs_[k];
       subtract_and_search(j, 0, builder_.n_slots(), search, nodes_[j.small].best, nodes_[j.large].best);
     });
+  }
+
+  // Wide data: each holder adds up and searches the slots that it owns, and keeps no others. The best splits of all are
+  // compared; they are bits of integers and of scores, which are functions of integers.
+  void search_owned(const std::vector<Histogram>& small, const NodeIds& children) {
+    struct Found {
+      int64_t rows;  // of this holder
+      Candidate best;
+    };
+    const auto [first, last] = builder_.reduce_owned(small);
+    run(in_.n_threads, (int64_t)jobs_.size(), [&, first = first, last = last](int64_t k, int) {
+      const ChildHistograms& j = jobs_[k];
+      subtract_and_search(j, first, last, true, nodes_[j.small].best, nodes_[j.large].best);
+    });
+    std::string mine(children.size() * sizeof(Found), '\0');
+    for (size_t k = 0; k < children.size(); k++) {
+      const Found found{nodes_[children[k]].own_rows, nodes_[children[k]].best};
+      memcpy(mine.data() + k * sizeof found, &found, sizeof found);
+    }
+    for (const int32_t id : children) nodes_[id].n_rows = 0, nodes_[id].best.column = -1;
+    for (const std::string& of : share(*in_.reduce(), mine)) {
+      if (of.size() != mine.size()) throw std::runtime_error("a holder has found splits of other nodes.");
+      for (size_t k = 0; k < children.size(); k++) {
+        Found found;
+        memcpy(&found, of.data() + k * sizeof found, sizeof found);
+        Node& n = nodes_[children[k]];
+        n.n_rows += found.rows;
+        if (better(found.best, n.best)) n.best = found.best;
+      }
+    }
   }
 
   void subtract_and_search(const ChildHistograms& j, int first, int last, bool search, Candidate& small_best,
@@ -194,6 +225,14 @@ class HistogramGrowth : public GrowthCore {
     }
   }
 
+  // Sums of a histogram from which on its slots have owners; and for each holder, who sends its best splits to all.
+  static constexpr size_t OWNED_SUMS = 1 << 14, OWNED_SUMS_BY_HOLDER = 32;
+  bool has_owners() const {
+    if (in_.reduce() == nullptr || !counts_late() || finder_.counts_rows() || finder_.depends_on_id()) return false;
+    const size_t n_holders = in_.reduce()->size();
+    return n_holders > 2 && b_.layout.n_slot_sums >= std::max(OWNED_SUMS, OWNED_SUMS_BY_HOLDER * n_holders);
+  }
+  const bool searched_by_owners_ = has_owners();
   std::vector<Candidate> found_;
   std::vector<int64_t> work_;  // (jobs) estimated nanoseconds
 };
