@@ -219,6 +219,7 @@ class Growing(Records):
         self._shape, job = shape, self._job
         job["max_depth"], job["max_leaves"] = depth, leaves
         job["leafwise"], job["symmetric"] = policy == "leafwise", policy == "symmetric"
+        job["node_cost"] = self.node_cost // 2 if job["symmetric"] else self.node_cost
         self._make_tree_memory(most, depth, policy == "leafwise")
 
     def _set_categories(self, limits: Mapping[str, float]) -> None:
