@@ -13,6 +13,7 @@ from sapwood.cli.show import Output
 from sapwood.errors import ParameterError
 from sapwood.params import defaults
 
+MAX_SHOWN = 200  # characters of a parameter
 TARGETS = {".sapwood": "Sapwood", ".onnx": "ONNX", ".c": "C", ".json": "XGBoost's JSON"}
 
 
@@ -44,7 +45,7 @@ def inspect(path: Path, tree: int | None, top: int, output: Output) -> None:
         "data_fingerprint": booster.data_fingerprint,
     }
     lines = [f"{name.replace('_', ' '):18}{_shown(value)}" for name, value in about.items() if value not in (None, "")]
-    parts = [f"{name}={value!r}" for name, value in sorted(set_by_hand.items())]
+    parts = [f"{name}={_cut(repr(value))}" for name, value in sorted(set_by_hand.items())]
     lines += [f"{'parameters':18}{', '.join(parts) or 'all as by default'}", ""]
     rows = [[booster.feature_names[j], _kind(booster, int(j)), f"{100 * gain[j]:.1f} %"] for j in order if gain[j] > 0]
     lines.append(show.table(rows, ["column", "type", "share of gain"]))
@@ -55,6 +56,11 @@ def inspect(path: Path, tree: int | None, top: int, output: Output) -> None:
         for j, name in enumerate(booster.feature_names)
     ]
     output.result("\n".join(lines), **about, params=dict(booster.params), column_list=columns)
+
+
+def _cut(text: str) -> str:
+    """The beginning of a long text: curves of survival have thousands of times."""
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 
 
 def _shown(value: Any) -> str:

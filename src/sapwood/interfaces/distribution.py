@@ -4,22 +4,21 @@ In: a table and numbers. Out: a `Distribution` of every row.
 """
 
 from collections.abc import Mapping
-from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from sapwood.boost.auto import fit_distribution
 from sapwood.data import ingest
 from sapwood.errors import DataError, ModelFormatError, ParameterError
 from sapwood.interfaces.estimator import BINS, Estimator, EstimatorDataset, documented, signature
+from sapwood.interfaces.files import WholeFiles
 from sapwood.interfaces.parameters import PARAMETERS, TARGET_PARAMETERS, rows_with
 from sapwood.metric.distribution import nll
-from sapwood.model.io import load
-from sapwood.objective.distributions import FAMILIES, PREFIX, Distribution, Family, family_of
+from sapwood.model.booster import Booster
+from sapwood.objective.distributions import FAMILIES, Distribution, Family, family_of
 from sapwood.params import Parameter, defaults_of, resolve
 from sapwood.params.types import Choice, Integer
 
@@ -41,10 +40,20 @@ OWN = (
     ),
 )  # fmt: skip
 ROWS = rows_with(OWN, "distribution", OTHERS)
+INSTEAD = {  # of parameters that it has not
+    "objective": "dist says what is learned",
+    "eval_metric": "the likelihood of the family says when to stop",
+    "quality": "n_folds and n_estimators say how it is trained",
+    "time_limit": "n_folds=0 and fewer n_estimators take less time",
+    "quantiles": "predict_quantile(X, levels) has any quantile",
+    "conformal": "interval(X, coverage) is that of the distribution; SapwoodRegressor(conformal=...) has guarantees",
+    "validation_fraction": "n_folds says what is held out; fit takes an eval_set",
+    "boosting": "its models are plain boosting",
+}
 
 
 @documented
-class SapwoodDistribution(RegressorMixin, Estimator):
+class SapwoodDistribution(WholeFiles, RegressorMixin, Estimator):
     """Gradient boosting of decision trees for whole distributions: every parameter of a family has trees of its own.
 
     Parameters
@@ -70,6 +79,7 @@ class SapwoodDistribution(RegressorMixin, Estimator):
     """
 
     _table: ClassVar[Mapping[str, Parameter]] = ROWS
+    _instead: ClassVar[Mapping[str, str]] = INSTEAD
     family_: Family
 
     def __init__(self, dist: Any = "auto", **params: Any) -> None:
@@ -154,28 +164,16 @@ class SapwoodDistribution(RegressorMixin, Estimator):
         """The mean log likelihood; higher is better."""
         return -nll(_target(y), self.predict_dist(X), sample_weight)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model file, as `Booster.save` does; `SapwoodDistribution.load` reads it."""
-        check_is_fitted(self, "booster_")
-        self.booster_.save(path)
-
-    @classmethod
-    def load(cls, source: Any) -> Self:
-        """Read a model file: an estimator that predicts what the saved one did; its parameters are the defaults."""
-        booster = load(source)
+    def _of_file(self, booster: Booster) -> dict[str, Any]:
         try:
             family = family_of(booster.objective)
         except ParameterError as cause:
             raise ModelFormatError(f"objective {booster.objective!r} of the model is no distribution.") from cause
-        if booster.n_outputs != family.n_outputs or not booster.objective.startswith(PREFIX):
+        if booster.n_outputs != family.n_outputs:
             raise ModelFormatError(
                 f"objective {booster.objective!r} with {booster.n_outputs} outputs is no model of SapwoodDistribution."
             )
-        self = cls(family.spec)
-        self.booster_, self.family_, self.n_features_in_ = booster, family, booster.n_given
-        if booster.named:
-            self.feature_names_in_ = np.array(booster.feature_names[: booster.n_given], object)
-        return self
+        return {"family_": family, "dist": family.spec}
 
 
 def _target(y: Any) -> Floats:

@@ -24,6 +24,7 @@ from sapwood.data.deferred import Deferred
 from sapwood.errors import DataError, ParameterError
 from sapwood.interfaces import intervals, parameters
 from sapwood.interfaces import target as targets
+from sapwood.interfaces.files import ModelFiles
 from sapwood.interfaces.parameters import OBJECTIVES, OF_NUMBERS_AND_CLASSES, PARAMETERS, is_default
 from sapwood.interfaces.peer_names import PeerNames, importances
 from sapwood.model.booster import Booster
@@ -84,7 +85,7 @@ def signature(table: Mapping[str, Parameter], *by_place: str) -> inspect.Signatu
     return inspect.Signature([inspect.Parameter("self", place), *arguments])
 
 
-class Estimator(PeerNames, BaseEstimator):
+class Estimator(ModelFiles, PeerNames, BaseEstimator):
     """The common part of the estimators. Parameters are defined in the table of `sapwood.params` only."""
 
     _table: ClassVar[Mapping[str, Parameter]] = OF_NUMBERS_AND_CLASSES

@@ -83,7 +83,8 @@ def _renamed(
     own = set(given)
     kept = {name: value for name, value in found.items() if value is not None or name in SPOKEN_NONE or name in own}
     if foreign := [name for name in kept if name in PARAMETERS and name not in table]:
-        why = "it is for SapwoodRanker" if PARAMETERS[foreign[0]].ranking else "it chooses that itself"
+        usual = "it is for SapwoodRanker" if PARAMETERS[foreign[0]].ranking else "it is for numbers and classes"
+        why = getattr(estimator, "_instead", {}).get(foreign[0], usual)
         raise ParameterError(f"{estimator.__name__} has no parameter {foreign[0]!r}; {why}.")
     return {name: value for name, value in kept.items() if name in table}
 

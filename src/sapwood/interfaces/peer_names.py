@@ -4,18 +4,15 @@ In: a fitted estimator. Out: the same things of ours, or an error that says wher
 """
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 
 from sapwood import metric
 from sapwood.data import derived
-from sapwood.errors import ParameterError, suggest, warn
+from sapwood.errors import ParameterError, suggest
 from sapwood.model.booster import Booster
-from sapwood.model.io import load
 from sapwood.model.peer_names import contributions
 from sapwood.params import peers
 
@@ -47,11 +44,6 @@ class PeerNames:
     """Names of LightGBM's, XGBoost's, CatBoost's and scikit-learn's estimators, for what ours have under others."""
 
     booster_: Booster
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
-    classes_: NDArray[Any]
-    n_classes_: int
-    outputs_2d_: bool
 
     def __getattr__(self, name: str) -> Any:
         # Called for names that nothing else has; before fit these are missing, as scikit-learn wants.
@@ -123,24 +115,6 @@ class PeerNames:
     def get_num_boosting_rounds(self) -> int:
         """XGBoost's: the number of rounds."""
         return self.booster_.n_rounds
-
-    def save_model(self, path: str | Path) -> None:
-        """Write the `booster_` to a file that `sapwood.load` reads."""
-        self.booster_.save(path)
-        if hasattr(self, "calibration_"):
-            warn("the file has no calibration of intervals: call calibrate after loading, or pickle.")
-
-    def load_model(self, path: str | Path) -> Self:
-        """XGBoost's and CatBoost's: become the estimator of a model file, in any format that `sapwood.load` reads."""
-        booster = load(path)
-        self.booster_, self.n_features_in_ = booster, booster.n_given
-        if booster.named:
-            self.feature_names_in_ = np.array(booster.feature_names, object)
-        if is_classifier(self):
-            known = booster.classes
-            self.classes_ = np.arange(max(2, booster.n_outputs)) if known is None else np.asarray(known)
-            self.n_classes_, self.outputs_2d_ = len(self.classes_), booster.objective == "multilabel"
-        return self
 
     def get_best_iteration(self) -> int:
         """CatBoost's: the last round that the model keeps, counted from 0."""

@@ -3,8 +3,7 @@
 In: a table, and times with events, or bounds of times. Out: curves that never rise, and a risk that ranks rows.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -13,19 +12,24 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from sapwood.boost import train
+from sapwood.data import ingest
 from sapwood.data.dataset import Dataset
 from sapwood.device import elementary
-from sapwood.errors import DataError, ParameterError
+from sapwood.errors import DataError, ParameterError, warn
 from sapwood.interfaces.estimator import BINS, Estimator, EstimatorDataset, documented, signature
+from sapwood.interfaces.files import SURVIVAL, WholeFiles
 from sapwood.interfaces.parameters import PARAMETERS, TARGET_PARAMETERS, rows_with
+from sapwood.interfaces.survival_model import MODELS, Curve, Learned, of_file, with_constants
 from sapwood.metric.survival import concordance
+from sapwood.metric.times import are_flags, lasting, numbers, pair_of, refuse_rows, times_and_events
 from sapwood.model.booster import Booster
-from sapwood.objective.survival import Aft, Cox, Hazard, edges_of
+from sapwood.objective.survival import NEVER, Aft, Cox, Hazard, edges_of
 from sapwood.params import MANY_EVENTS, ByEvents, Parameter, defaults_of, resolve
 from sapwood.params.types import Choice, Integer, Number
 
 Floats = NDArray[np.float64]
-MODELS = ("hazard", "cox", "aft")
+UNBOUNDED = 1e300  # the upper bound of a time that is censored, as a finite number
+NO_EVENT = "no row has an event, so there is nothing to learn; check which rows are censored."
 
 
 # Parameters that say what is learned, or are for other targets than times.
@@ -53,41 +57,21 @@ OWN = (
 ROWS = rows_with(OWN, "survival", OTHERS)
 
 
-@dataclass(frozen=True)
-class Curve:
-    """A curve of one row, as scikit-survival's step functions: call it with times."""
-
-    x: Floats  # times of events in training
-    y: Floats  # the curve at these
-    at: Callable[[Floats], Floats]
-
-    def __call__(self, times: Any) -> Any:
-        """The curve at one time, or at each of several."""
-        found = self.at(np.atleast_1d(np.asarray(times, np.float64)))
-        return found if np.ndim(times) else float(found[0])
-
-
-@dataclass(frozen=True)
-class Learned:
-    """What was learned of one cause: a model, and how its scores become cumulative hazards."""
-
-    booster: Booster
-    goal: Any  # Cox, Aft or Hazard
-    grid: Floats  # Cox: distinct times; hazard: ends of intervals; between two of them nothing changes but a line
-    baseline: Floats  # Cox: the cumulative hazard at each
-
-    def cumulative(self, score: Floats, at: Floats) -> Floats:
-        """(n_rows, n_times) cumulative hazards."""
-        if isinstance(self.goal, Hazard):
-            return self.goal.cumulative(score, at)
-        if isinstance(self.goal, Cox):
-            base = np.append(0.0, self.baseline)[np.searchsorted(self.grid, at, side="right")]
-            return np.asarray(elementary.exp(score)[:, None] * base)
-        return np.asarray(-elementary.log(np.maximum(self.goal.survival(score, at), 1e-300)))
+INSTEAD = {  # of parameters that it has not
+    "objective": "model says what is learned",
+    "eval_metric": "sapwood.metric has the metrics of survival, for predictions",
+    "early_stopping_rounds": "it trains n_estimators rounds; a search with cross-validation can choose these",
+    "validation_fraction": "it trains n_estimators rounds on all rows",
+    "prune_by_validation": "it trains n_estimators rounds on all rows",
+    "quality": "n_estimators and max_leaves say how it is trained",
+    "time_limit": "fewer n_estimators take less time",
+    "quantiles": "predict_quantile(X, levels) has any quantile of the time",
+    "conformal": "predict_quantile(X, levels) has quantiles of the time; SapwoodRegressor has intervals of numbers",
+}
 
 
 @documented
-class SapwoodSurvival(Estimator):
+class SapwoodSurvival(WholeFiles, Estimator):
     """Gradient boosting of decision trees for times until an event, some of them censored.
 
     Parameters
@@ -101,7 +85,7 @@ class SapwoodSurvival(Estimator):
     causes_ : ndarray
         The numbers of the causes of events; [1] where there is one.
     event_times_ : ndarray
-        Distinct times of events in training.
+        Distinct times of events in training; upper bounds where no time is known.
     {fitted}
 
     Examples
@@ -113,6 +97,7 @@ class SapwoodSurvival(Estimator):
     """
 
     _table: ClassVar[Mapping[str, Parameter]] = ROWS
+    _instead: ClassVar[Mapping[str, str]] = INSTEAD
 
     def __init__(self, model: str = "hazard", **params: Any) -> None:
         super().__init__(model=model, **params)
@@ -129,8 +114,9 @@ class SapwoodSurvival(Estimator):
         X : table of shape (n_rows, n_columns)
         y : structured array, or pair of array-likes
             An array of two fields, event and time, as in scikit-survival; (time, event); or for model='aft'
-            (lower, upper), bounds of the time: equal where it is known, upper infinite where it is censored. With
-            competing causes, events are 0 (censored), 1, 2, ...; each cause has a model of its own.
+            (lower, upper), bounds of the time: equal where it is known, upper infinite where it is censored. Where
+            the second has only 0 and 1, it is the event. With competing causes, events are 0 (censored), 1, 2, ...;
+            each cause has a model of its own. Times are numbers of one unit; dates and durations raise.
         sample_weight : (n_rows,) array-like, optional
         entry : (n_rows,) array-like, optional
             Times from which rows are observed (left truncation); for 'hazard' and 'cox'.
@@ -139,21 +125,28 @@ class SapwoodSurvival(Estimator):
             value = getattr(self, row.name)
             row.type.check(f"{row.name}={value!r}", value)
         self._forget()
-        weight = None if sample_weight is None else np.asarray(sample_weight, np.float64)
         if self.model == "aft":
             if entry is not None:
                 raise ParameterError("entry is for model='hazard' and 'cox'; leave it out.")
             label = bounds(y)
-            self.event_times_, self.causes_ = np.unique(label[label[:, 0] == label[:, 1], 0]), np.array([1])
-            self._n_events = int((label[:, 1] < 1e300).sum())
+            weight = ingest.weight(sample_weight, len(label))
+            known = (label[:, 1] < NEVER) & (True if weight is None else weight > 0)
+            if not known.any():
+                raise DataError(NO_EVENT)
+            exact = known & (label[:, 0] == label[:, 1])
+            self.event_times_, self.causes_ = np.unique(label[exact if exact.any() else known, 1]), np.array([1])
+            self._n_events = int((label[:, 1] < NEVER).sum())
             goals = [(Aft(self.dist), label)]
         else:
-            goals = self._goals(y, weight, entry)
-        self._learned: list[Learned] = []
+            time, event = target_of(y)
+            weight = ingest.weight(sample_weight, len(time))
+            goals = self._goals(time, event, weight, entry)
+        learned: list[Learned] = []
         for goal, label in goals:
             settings = self._settings(goal)
             data = EstimatorDataset(X, label, sample_weight, **{name: settings[name] for name in BINS})
-            self._learned.append(self._learn(goal, settings, data, X, label, weight))
+            learned.append(self._learn(goal, settings, data, X, label, weight))
+        self._learned = with_constants(learned, self.causes_.tolist(), self.event_times_)
         self.booster_, self.n_features_in_ = self._learned[0].booster, data.n_given
         if data.named:
             self.feature_names_in_ = np.array(data.feature_names[: data.n_given], object)
@@ -213,15 +206,26 @@ class SapwoodSurvival(Estimator):
         found[:, :, 1:] = np.cumsum(share * (left[:, :-1] - left[:, 1:])[:, np.newaxis], axis=2)
         return found[:, :, np.searchsorted(grid, at)]
 
-    def predict_quantile(self, X: Any, level: float = 0.5) -> Floats:
-        """The time by which a share `level` of rows like each has had its event; inf where the curve does not fall so
-        far."""
-        level = Number(0, 1, low_open=True, high_open=True).check(f"level={level!r}", level)
+    def predict_quantile(self, X: Any, level: Any = 0.5) -> Floats:
+        """The time by which a share `level` of rows like each has had its event, (n_rows,), or (n_rows, n_levels).
+
+        It is infinite where the curve does not fall so far.
+        """
+        kind, shares = Number(0, 1, low_open=True, high_open=True), np.asarray(level)
+        several = shares.ndim == 1 and shares.dtype.kind in "iuf" and len(shares) > 0
+        levels = [kind.check(f"level={level!r}", one) for one in (shares.tolist() if several else [level])]
         check_is_fitted(self, "booster_")
         if self.model == "aft":
-            return np.asarray(self._learned[0].goal.quantile(self._score(X, self._learned[0]), level))
-        at = np.append(0.0, np.unique(np.concatenate([one.grid for one in self._learned])))
-        hazard, wanted = self.predict_cumulative_hazard(X, at), -np.log1p(-level)
+            score = self._score(X, self._learned[0])
+            found = [self._learned[0].goal.quantile(score, one) for one in levels]
+        else:
+            at = np.append(0.0, np.unique(np.concatenate([one.grid for one in self._learned])))
+            hazard = self.predict_cumulative_hazard(X, at)
+            found = [self._reached(at, hazard, -float(np.log1p(-one))) for one in levels]
+        return np.stack(found, axis=1) if several else found[0]
+
+    def _reached(self, at: Floats, hazard: Floats, wanted: float) -> Floats:
+        """The times at which cumulative hazards, known at some times, reach a value."""
         reached = hazard[:, 1:] >= wanted
         place = reached.argmax(axis=1)
         found = at[1:][place]
@@ -241,21 +245,26 @@ class SapwoodSurvival(Estimator):
 
     def score(self, X: Any, y: Any) -> float:
         """Harrell's concordance index of the risk of any event."""
-        time, event = times_and_events(y)
+        time, event = target_of(y)
         risk = self.predict(X)
         if len(risk) != len(time):
             raise DataError(f"y has {len(time)} values for {len(risk)} rows of X.")
         return concordance(time, event > 0, risk)
 
-    def _goals(self, y: Any, weight: Floats | None, entry: Any) -> list[tuple[Any, Floats]]:
+    def _goals(
+        self, time: Floats, event: NDArray[np.int64], weight: Floats | None, entry: Any
+    ) -> list[tuple[Any, Floats]]:
         """The losses of 'hazard' and 'cox', one a cause, with the labels of each."""
-        time, event = times_and_events(y)
-        start = np.zeros(len(time)) if entry is None else np.asarray(entry, np.float64)
-        if entry is not None and (start.shape != time.shape or not (start >= 0).all() or (start >= time).any()):
-            raise DataError("entry must be one time of at least 0 for each row, and before the row's own time.")
+        start = np.zeros(len(time)) if entry is None else numbers(entry, "entry times")
+        if start.shape != time.shape:
+            raise DataError(f"entry has the shape {start.shape}; give a time for each of {len(time)} rows.")
+        early = "entry must be a time of at least 0, before the row's own time"
+        refuse_rows(~((start >= 0) & (start < time)) if entry is not None else start < 0, start, early)
         live = np.ones(len(time), np.bool_) if weight is None else weight > 0
         if not (event[live] > 0).any():
-            raise DataError("no row has an event, so there is nothing to learn; check which rows are censored.")
+            raise DataError(NO_EVENT)
+        if self.model == "hazard" and not time[live].any():
+            raise DataError("every time is 0, so no row was observed for a while: a hazard is events by time.")
         self.event_times_, self._n_events = np.unique(time[live & (event > 0)]), int((event[live] > 0).sum())
         self.causes_ = np.unique(event[live & (event > 0)])
         edges = edges_of(time[live], event[live] > 0, self.n_intervals)
@@ -303,10 +312,7 @@ class SapwoodSurvival(Estimator):
         return of.booster.predict(X, raw=True, n_jobs=self.n_jobs)
 
     def _times(self, times: Any) -> Floats:
-        try:
-            at = self.event_times_ if times is None else np.atleast_1d(np.asarray(times, np.float64))
-        except (TypeError, ValueError) as cause:
-            raise DataError(f"times={str(times)[:100]!r} is not a list of numbers.") from cause
+        at = self.event_times_ if times is None else np.atleast_1d(numbers(times, "times"))
         if at.ndim > 1 or not np.isfinite(at).all() or at.min(initial=0.0) < 0:
             raise DataError("times must be one list of finite numbers of at least 0.")
         return at
@@ -323,6 +329,11 @@ class SapwoodSurvival(Estimator):
         if self.model == "aft":
             return np.asarray(self._learned[0].goal.survival(self._score(X, self._learned[0]), self._times(times)))
         return np.asarray(elementary.exp(-self.predict_cumulative_hazard(X, times)))
+
+    def _of_file(self, booster: Booster) -> dict[str, Any]:
+        learned, causes, times = of_file(booster)
+        about = {name: value for name, value in booster.params[SURVIVAL].items() if name in self._table}
+        return {**about, "_learned": learned, "causes_": np.array(causes), "event_times_": times}
 
     def _curves(self, X: Any, method: str, return_array: bool) -> Any:
         """Values at `event_times_`, or a curve for each row."""
@@ -342,41 +353,40 @@ def _row_at(model: SapwoodSurvival, method: str, X: Any, times: Floats) -> Float
     return found
 
 
-def times_and_events(y: Any) -> tuple[Floats, NDArray[np.int64]]:
+def target_of(y: Any) -> tuple[Floats, NDArray[np.int64]]:
     """Times and events (0: censored, else the cause) of a target: a structured array of event and time, or a pair."""
-    names = getattr(getattr(y, "dtype", None), "names", None)
-    if names is not None:
-        if len(names) != 2 or y.dtype[names[0]].kind not in "biu":
-            raise DataError("a structured y has two fields, the event (boolean, or the cause) and the time.")
-        event, time = np.asarray(y[names[0]]), np.asarray(y[names[1]], np.float64)
-    elif isinstance(y, tuple | list) and len(y) == 2:
-        time, event = np.asarray(y[0], np.float64), np.asarray(y[1])
-    else:
+    pair = pair_of(y)
+    if pair is None:
         raise DataError("y is neither a structured array of event and time nor a pair (time, event).")
-    if time.ndim != 1 or event.shape != time.shape:
-        raise DataError(f"times {time.shape} and events {event.shape} must have one value for each row.")
-    if not np.isfinite(time).all() or (time < 0).any():
-        raise DataError("times must be finite and at least 0.")
-    if event.dtype.kind not in "biuf" or (event < 0).any() or (event != np.floor(event)).any():
-        raise DataError("events are 0 (censored) or the number of the cause: 1, or 1, 2, ... where causes compete.")
-    return time, event.astype(np.int64)
+    return times_and_events(*pair)
 
 
 def bounds(y: Any) -> Floats:
-    """(n_rows, 2) bounds of times for 'aft'."""
-    names = getattr(getattr(y, "dtype", None), "names", None)
-    second = None if names is not None else np.asarray(y[1]) if isinstance(y, tuple | list) and len(y) == 2 else None
-    if names is not None or (second is not None and second.dtype.kind == "b"):
-        time, event = times_and_events(y)
+    """(n_rows, 2) bounds of times for 'aft'; a second column of only 0 and 1 has events."""
+    pair = pair_of(y)
+    if pair is None:
+        raise DataError("y is neither a structured array nor a pair (time, event) or (lower, upper).")
+    second = np.asarray(pair[1])
+    if second.dtype == object and all(isinstance(one, float | np.floating) for one in second.flat):
+        second = second.astype(np.float64)
+    if are_flags(second) or second.dtype.kind not in "iufmM" or not isinstance(y, tuple | list):
+        low, event = target_of(y)
         if (event > 1).any():
             raise DataError("competing causes are for model='hazard' and 'cox'.")
-        low, high = time, np.where(event > 0, time, np.inf)
-    elif second is not None:
-        low, high = np.asarray(y[0], np.float64), np.asarray(second, np.float64)
-    else:
-        raise DataError("y is neither a structured array nor a pair (lower, upper), or (time, event) with booleans.")
-    if low.ndim != 1 or high.shape != low.shape or not np.isfinite(low).all() or np.isnan(high).any():
-        raise DataError("bounds of times must have one value for each row, and be numbers.")
-    if (low < 0).any() or (low > high).any() or (high <= 0).any():
-        raise DataError("bounds of times need 0 <= lower <= upper, and upper above 0.")
-    return np.column_stack([low, np.where(np.isinf(high), 1e300, high)])
+        refuse_rows((event > 0) & (low == 0), low, "model='aft' takes logs of times, so an event needs a time above 0")
+        if second.dtype.kind in "iuf" and event.all() and (low <= 1).all():
+            warn(
+                "the second of y has only ones: they are read as events, not as upper bounds. Write True in place of "
+                "1; where they are bounds, give times in a smaller unit, such as days in place of years."
+            )
+        return np.column_stack([low, np.where(event > 0, low, UNBOUNDED)])
+    if np.asarray(pair[0]).dtype.kind == "b":
+        raise DataError("the times are True and False: times and events are swapped. The time comes first.")
+    low, high = lasting(pair[0], "lower bounds"), numbers(second, "upper bounds")
+    if high.shape != low.shape:
+        raise DataError(f"lower bounds {low.shape} and upper bounds {high.shape} must have one value for each row.")
+    rule = "bounds of times need 0 <= lower <= upper, and upper above 0; events are True and False, or 1 and 0"
+    refuse_rows(
+        ~((low <= high) & (high > 0)), np.array(list(zip(low.tolist(), high.tolist(), strict=True)), "f8,f8"), rule
+    )
+    return np.column_stack([low, np.where(np.isinf(high), UNBOUNDED, high)])

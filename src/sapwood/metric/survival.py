@@ -2,7 +2,8 @@
 
 In: times, events, and risks (higher: sooner) or probabilities of survival. Out: one number, or one for each time.
 
-Censoring weights come from the Kaplan-Meier estimate of the censoring of the training rows.
+Censoring weights come from the Kaplan-Meier estimate of the censoring of the training rows: `train` is a pair (time,
+event) or a structured array of event and time. Every event above 0 counts; of one cause, give ``event == cause``.
 """
 
 from typing import Any
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from sapwood.device import host
 from sapwood.errors import DataError
+from sapwood.metric.times import numbers, pair_of, times_and_events
 
 __all__ = ["brier_survival", "concordance", "concordance_ipcw", "dynamic_auc", "integrated_brier", "kaplan_meier"]
 
@@ -42,11 +44,11 @@ def concordance(time: Any, event: Any, risk: Any) -> float:
     count half.
     """
     time, event = _checked(time, event)
-    counts = _pairs(time, event, np.asarray(risk, np.float64), np.where(event, 1, 0).astype(np.int64))
+    counts = _pairs(time, event, _risks(risk, len(time)), np.where(event, 1, 0).astype(np.int64))
     return _share(*counts)
 
 
-def concordance_ipcw(train: tuple[Any, Any], time: Any, event: Any, risk: Any, tau: float | None = None) -> float:
+def concordance_ipcw(train: Any, time: Any, event: Any, risk: Any, tau: float | None = None) -> float:
     """Uno's C: pairs are weighted by 1 / G(t)^2, with G that of the censoring of the training rows, up to `tau`."""
     time, event = _checked(time, event)
     g = _censoring(train, time)
@@ -54,10 +56,10 @@ def concordance_ipcw(train: tuple[Any, Any], time: Any, event: Any, risk: Any, t
     with np.errstate(divide="ignore"):
         weight = np.where(counted & (g > 0), 1.0 / np.maximum(g, 1e-300) ** 2, 0.0)
     unit = 2.0 ** (40 - np.frexp(max(float(weight.max()), 1e-300))[1])
-    return _share(*_pairs(time, event, np.asarray(risk, np.float64), np.rint(weight * unit).astype(np.int64)))
+    return _share(*_pairs(time, event, _risks(risk, len(time)), np.rint(weight * unit).astype(np.int64)))
 
 
-def brier_survival(train: tuple[Any, Any], time: Any, event: Any, survival: Any, times: Any) -> Floats:
+def brier_survival(train: Any, time: Any, event: Any, survival: Any, times: Any) -> Floats:
     """The Brier score at each of `times` of probabilities (n_rows, n_times) of living longer."""
     time, event = _checked(time, event)
     times, p = np.atleast_1d(np.asarray(times, np.float64)), np.asarray(survival, np.float64)
@@ -74,7 +76,7 @@ def brier_survival(train: tuple[Any, Any], time: Any, event: Any, survival: Any,
     return found
 
 
-def integrated_brier(train: tuple[Any, Any], time: Any, event: Any, survival: Any, times: Any) -> float:
+def integrated_brier(train: Any, time: Any, event: Any, survival: Any, times: Any) -> float:
     """The mean Brier score over `times`, by the trapezoid rule; lower is better."""
     times = np.asarray(times, np.float64)
     if len(times) < 2 or (np.diff(times) <= 0).any():
@@ -83,10 +85,10 @@ def integrated_brier(train: tuple[Any, Any], time: Any, event: Any, survival: An
     return float(np.sum((score[1:] + score[:-1]) / 2 * np.diff(times)) / (times[-1] - times[0]))
 
 
-def dynamic_auc(train: tuple[Any, Any], time: Any, event: Any, risk: Any, times: Any) -> Floats:
+def dynamic_auc(train: Any, time: Any, event: Any, risk: Any, times: Any) -> Floats:
     """At each of `times`, the chance that a row with an event by then has a higher risk than one that lives longer."""
     time, event = _checked(time, event)
-    risk = np.asarray(risk, np.float64)
+    risk = _risks(risk, len(time))
     own = _censoring(train, time)
     found = np.empty(len(times))
     for k, at in enumerate(np.asarray(times, np.float64)):
@@ -103,9 +105,12 @@ def dynamic_auc(train: tuple[Any, Any], time: Any, event: Any, risk: Any, times:
     return found
 
 
-def _censoring(train: tuple[Any, Any], at: Floats) -> Floats:
+def _censoring(train: Any, at: Floats) -> Floats:
     """The share of training rows that is not censored by a time."""
-    times, left = kaplan_meier(*train, reverse=True)
+    pair = pair_of(train)
+    if pair is None:
+        raise DataError("train is neither a pair (time, event) nor a structured array of event and time.")
+    times, left = kaplan_meier(*pair, reverse=True)
     return np.append(1.0, left)[np.searchsorted(times, at, side="right")]
 
 
@@ -135,9 +140,14 @@ def _share(right: int, same: int, every: int) -> float:
 
 
 def _checked(time: Any, event: Any) -> tuple[Floats, NDArray[np.bool_]]:
-    times, events = np.asarray(time, np.float64), np.asarray(event).astype(np.bool_)
-    if times.ndim != 1 or events.shape != times.shape or not len(times):
-        raise DataError(f"times {times.shape} and events {events.shape} must have one value for each row.")
-    if not np.isfinite(times).all() or times.min() < 0:
-        raise DataError("times must be finite and at least 0.")
-    return times, events
+    times, causes = times_and_events(time, event)
+    if not len(times):
+        raise DataError("there is no row.")
+    return times, causes > 0
+
+
+def _risks(risk: Any, n_rows: int) -> Floats:
+    found = numbers(risk, "risks")
+    if found.shape != (n_rows,):
+        raise DataError(f"risks have the shape {found.shape}; there are {n_rows} times.")
+    return found

@@ -16,6 +16,7 @@ from sapwood.errors import DataError, ParameterError
 Floats = NDArray[np.float64]
 ROOT_TWO_PI = 2.5066282746310002
 NEVER = 1e299  # an upper bound from here on is none
+MIN_LOG_SCALE = -10.0  # times that are all the same have no scale
 MAX_Z = 30.0  # standardised residuals of the extreme distribution are cut here: e^z would overrun
 BEND = {"normal": 2.0, "logistic": 1.4299560445654842, "extreme": 1.8236806608528794}  # of the log of the scale
 
@@ -125,7 +126,8 @@ class Aft:
         for _ in range(100):
             _, g, h, slope = self._terms(y, np.full(len(y), score))
             score -= float((share * g).sum() / (share * h).sum())
-            self.log_scale -= float(np.clip((share * slope).sum() / (BEND[self.dist] * share.sum()), -0.5, 0.5))
+            step = float(np.clip((share * slope).sum() / (BEND[self.dist] * share.sum()), -0.5, 0.5))
+            self.log_scale = max(self.log_scale - step, MIN_LOG_SCALE)
         return score
 
     def grad_hess(self, y: Floats, score: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
@@ -135,7 +137,7 @@ class Aft:
         push, unit = whole(np.maximum(share * slope, 0.0))
         pull, other = whole(np.maximum(-share * slope, 0.0))
         step = (float(push.sum()) * unit - float(pull.sum()) * other) / (BEND[self.dist] * float(share.sum()))
-        self.log_scale -= 0.1 * float(np.clip(step, -1.0, 1.0))
+        self.log_scale = max(self.log_scale - 0.1 * float(np.clip(step, -1.0, 1.0)), MIN_LOG_SCALE)
         return share * g, share * h
 
     def loss(self, y: Floats, score: Floats) -> Floats:
@@ -259,7 +261,7 @@ class Hazard:
 
     def rates(self, score: Floats) -> Floats:
         """(n_intervals, n_rows) hazards."""
-        planes = score.reshape(len(score), -1).T
+        planes = score.reshape(len(score), self.n_outputs).T
         if self.n_outputs > 1:
             common, planes = planes[0], planes[1:] * self.departure
             planes += common

@@ -8,11 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from sapwood.data import container
-from sapwood.errors import DataError
+from sapwood.errors import DataError, ParameterError
+from sapwood.interfaces.files import estimators_of
 from sapwood.model.booster import Booster
 from sapwood.report import page
 
 __all__ = ["report"]
+
+INSTEAD = {  # models whose predictions are neither numbers nor classes
+    "SapwoodDistribution": "a distribution: score, and sapwood.metric.nll, crps, coverage and pit tell how good it is, "
+    "explain(X) what moves each parameter",
+    "SapwoodSurvival": "a model of survival: score, and sapwood.metric.integrated_brier, concordance_ipcw and "
+    "dynamic_auc tell how good it is, booster_.explain(X) what moves its scores",
+}
 
 
 def report(
@@ -43,6 +51,8 @@ def report(
     str
         The page, which loads nothing from anywhere.
     """
+    if (kind := estimators_of(booster)[0]) in INSTEAD:
+        raise ParameterError(f"a report is about numbers or classes; this is {INSTEAD[kind]}.")
     if booster.classes is not None and len(booster.classes) == 1:
         raise DataError(f"the model knows one class only, {booster.classes[0]}: there is nothing to report.")
     text = page.make(booster, X, y, train=train, title=title or "Model report")

@@ -44,6 +44,8 @@ def test_auto_chooses_what_suits_the_labels() -> None:
     counts = rng.poisson(np.exp(1 + X[:, 0])).astype(float)
     model = SapwoodDistribution(**QUICK).fit(X, counts)
     assert model.family_.discrete and "nll" in str(model.chosen_)
+    assert "each of 600 rows was held out from 2 of 4 models" in str(model.chosen_)
+    assert "the mean of these 4 models, so each row is in 2 of them" in str(model.chosen_)
     assert [one.name for one in candidates(rng.normal(size=50))] == ["student_t"]
     assert "lognormal" in [one.name for one in candidates(np.exp(rng.normal(size=50)))]
     assert [one.name for one in candidates(rng.beta(1, 1, 50))] == ["beta", "normal"]
@@ -67,6 +69,10 @@ def test_files(tmp_path: Path) -> None:
     again = SapwoodDistribution.load(tmp_path / "m.sapwood")
     assert again.family_.spec == model.family_.spec
     assert again.predict_dist(X).quantile(0.9).tobytes() == model.predict_dist(X).quantile(0.9).tobytes()
+    other = SapwoodDistribution().load_model(tmp_path / "m.sapwood")
+    assert other.dist == model.family_.spec and other.predict(X).tobytes() == model.predict(X).tobytes()
+    with pytest.raises(ParameterError, match="nll, crps, coverage and pit"):
+        other.report(X, Y)
     assert sapwood.load(tmp_path / "m.sapwood").predict(X).shape == (N, 2)  # scores of location and scale
     sapwood.train({"n_estimators": 1}, sapwood.Dataset(X, Y)).save(tmp_path / "other.sapwood")
     with pytest.raises(ModelFormatError, match="no distribution"):
@@ -141,6 +147,15 @@ def test_constant_labels_have_the_smallest_scale(dist: str) -> None:
     found = model.predict_dist(X[:5])
     assert np.isfinite(found.logpdf(3.0)).all() and np.isfinite(found.interval()).all()
     np.testing.assert_allclose(found.mean(), 3.0, rtol=0.05)
+
+
+def test_counts_that_are_all_one() -> None:
+    """The rate of counts above 0 is then tiny: no digit of a difference from 1 is left."""
+    for dist in ("hurdle_poisson", "hurdle_negative_binomial"):
+        for y in (np.ones(80), np.arange(80) % 2):
+            found = SapwoodDistribution(dist, **QUICK).fit(X[:80], y).predict_dist(X[:1])
+            assert found.quantile(0.99).tolist() == [1.0] and found.sample(20).max() == 1
+            assert found.cdf(1)[0] > 1 - 1e-5
 
 
 def test_an_outlier_does_not_hide_the_others() -> None:

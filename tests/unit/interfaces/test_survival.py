@@ -1,6 +1,8 @@
 """SapwoodSurvival: gradients by differences, scikit-survival as oracle, curves, degenerate cases."""
 
 import inspect
+import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,9 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from sapwood import SapwoodSurvival, metric
-from sapwood.errors import DataError, ParameterError
+import sapwood
+from sapwood import SapwoodClassifier, SapwoodDistribution, SapwoodRanker, SapwoodRegressor, SapwoodSurvival, metric
+from sapwood.errors import DataError, ModelFormatError, ParameterError
 from sapwood.objective.survival import Aft, Cox, Hazard, normal_cdf
 
 RNG = np.random.default_rng(0)
@@ -216,7 +219,7 @@ def test_degenerate_targets() -> None:
     with pytest.raises(DataError, match="lower <= upper"):
         SapwoodSurvival("aft").fit(X, (TIME, TIME - 1.0))
     with pytest.raises(DataError, match="above 0"):
-        SapwoodSurvival("aft").fit(X, (np.zeros(N), np.zeros(N)))
+        SapwoodSurvival("aft").fit(X, (np.zeros(N), np.where(np.arange(N) == 7, 0.0, 2.0)))
     with pytest.raises(ParameterError, match="model="):
         SapwoodSurvival("kaplan").fit(X, (TIME, EVENT))
     for model in ("hazard", "cox"):
@@ -328,7 +331,7 @@ def test_tools_of_scikit_survival_take_it(model: str) -> None:
 
 def test_bad_questions_are_refused_in_words() -> None:
     model = SapwoodSurvival(n_estimators=2).fit(X, (TIME, EVENT))
-    for level in (0, 1, "x", [0.5], None, np.nan):
+    for level in (0, 1, "x", [0.5, 1.0], [[0.5]], [], None, np.nan):
         with pytest.raises(ParameterError, match="level="):
             model.predict_quantile(X, level)
     for tau in (0, "x", [2.0], np.inf):
@@ -341,3 +344,144 @@ def test_bad_questions_are_refused_in_words() -> None:
         model.predict(X, [1, 2])
     with pytest.raises(DataError, match="y has 2 values for 300 rows"):
         model.score(X, (TIME[:2], EVENT[:2]))
+
+
+QUICK: dict[str, Any] = {"n_estimators": 3, "n_jobs": 1}
+
+
+@pytest.mark.parametrize("model", ["hazard", "cox", "aft"])
+def test_files_bring_the_curves_back(model: str, tmp_path: Path) -> None:
+    fitted = SapwoodSurvival(model, **QUICK).fit(X, (TIME + 0.5, EVENT))
+    fitted.save(tmp_path / "m")
+    for again in (SapwoodSurvival.load(tmp_path / "m"), SapwoodSurvival("cox").load_model(tmp_path / "m")):
+        assert again.model == model and again.booster_.to_bytes() == fitted.booster_.to_bytes()
+        for asked in ("predict", "predict_cumulative_hazard", "predict_quantile", "predict_restricted_mean"):
+            assert getattr(again, asked)(X).tobytes() == getattr(fitted, asked)(X).tobytes()
+        assert again.predict_survival_function(X)[0](3.0) == fitted.predict_survival_function(X)[0](3.0)
+        assert again.score(X, (TIME, EVENT)) == fitted.score(X, (TIME, EVENT))
+        assert again.predict(X[:0]).shape == (0,)
+    parts = dict(fitted.booster_.params["survival"])
+    wrong = {"hazard": {"edges": [0, 3, 2]}, "cox": {"baseline": [1.0]}, "aft": {"log_scale": "x"}}[model]
+    for bad in (wrong, {"model": "other"}, {"event_times": None}, {"others": ["x"]}):
+        params = {**fitted.booster_.params, "survival": {**parts, **bad}}
+        with pytest.raises(ModelFormatError):
+            SapwoodSurvival.load(sapwood.model.booster.replace(fitted.booster_, params=params).to_bytes())
+
+
+def test_files_have_every_cause(tmp_path: Path) -> None:
+    cause = np.where(EVENT, 1 + np.arange(N) % 2 * 2, 0)
+    fitted = SapwoodSurvival(**QUICK).fit(X, (TIME + 0.5, cause))
+    fitted.save_model(tmp_path / "m")
+    again = SapwoodSurvival.load(tmp_path / "m")
+    assert again.causes_.tolist() == [1, 3]
+    at = [1.0, 5.0]
+    assert again.predict_cumulative_incidence(X, at).tobytes() == fitted.predict_cumulative_incidence(X, at).tobytes()
+    assert again.predict(X, cause=3).tobytes() == fitted.predict(X, cause=3).tobytes()
+
+
+def test_a_file_of_another_estimator_is_refused() -> None:
+    grades = np.arange(N) % 3
+    made: dict[type, Any] = {
+        SapwoodRegressor: SapwoodRegressor(**QUICK).fit(X, TIME),
+        SapwoodClassifier: SapwoodClassifier(**QUICK).fit(X, EVENT),
+        SapwoodRanker: SapwoodRanker(**QUICK).fit(X, grades, np.repeat(np.arange(N // 10), 10)),
+        SapwoodDistribution: SapwoodDistribution("normal", n_folds=0, **QUICK).fit(X, TIME),
+        SapwoodSurvival: SapwoodSurvival("cox", **QUICK).fit(X, (TIME, EVENT)),
+    }
+    for kind, model in made.items():
+        raw = model.booster_.to_bytes()
+        for reader in made:
+            if reader is kind or (kind, reader) == (SapwoodRegressor, SapwoodRanker):  # any loss of rows can rank
+                assert reader().load_model(raw).predict(X).tobytes() == model.predict(X).tobytes()
+                continue
+            with pytest.raises(ModelFormatError, match=rf"read it with {kind.__name__}\(\)"):
+                reader().load_model(raw)
+    own = SapwoodRegressor(objective="lambdarank", **QUICK).fit(X, grades, group=np.repeat(np.arange(N // 10), 10))
+    assert SapwoodRegressor(objective="lambdarank").load_model(own.booster_.to_bytes()).n_iter_ == 3
+    two = SapwoodRegressor(objective="logistic", **QUICK).fit(X, EVENT).booster_.to_bytes()
+    for reader in (SapwoodRegressor, SapwoodClassifier):  # nothing says which it is
+        assert len(reader().load_model(two).predict(X)) == N
+
+
+def test_events_are_told_from_bounds() -> None:
+    """A second column of only 0 and 1 has events in every model; where it could have bounds, a warning says so."""
+    model = SapwoodSurvival("aft", **QUICK)
+    small = (TIME + 0.5) / (TIME.max() + 1)
+    right = model.fit(X, (small, EVENT)).predict_quantile(X)
+    for event in (EVENT.astype(float), EVENT.astype(int), EVENT.astype(object)):
+        np.testing.assert_array_equal(model.fit(X, (small, event)).predict_quantile(X), right)
+    with pytest.warns(UserWarning, match="read as events"):
+        numeric = model.fit(X, (small, np.ones(N))).predict_quantile(X)
+    np.testing.assert_array_equal(numeric, model.fit(X, (small, np.ones(N, bool))).predict_quantile(X))
+    assert np.median(numeric) < 0.5 * small.max()
+    objects = SapwoodSurvival("cox", **QUICK).fit(X, (TIME, EVENT.astype(object))).predict(X)
+    np.testing.assert_array_equal(objects, SapwoodSurvival("cox", **QUICK).fit(X, (TIME, EVENT)).predict(X))
+
+
+@pytest.mark.parametrize("model", ["hazard", "cox", "aft"])
+def test_bad_targets_are_refused_in_words(model: str) -> None:
+    fit = SapwoodSurvival(model, **QUICK).fit
+    days = pd.Series(pd.to_timedelta(TIME, unit="D"))
+    for times in (days, days + pd.Timestamp("2020-01-01"), (days + pd.Timestamp("2020-01-01")).dt.tz_localize("UTC")):
+        with pytest.raises(DataError, match=r"total_seconds\(\) / 86400"):
+            fit(X, (times, EVENT))
+    for bad in (np.nan, -1.0, np.inf):
+        with pytest.raises(DataError, match=f"times must be finite and at least 0; first in row 5: {bad}"):
+            fit(X, (np.where(np.arange(N) == 5, bad, TIME), EVENT))
+    with pytest.raises(DataError, match="event == 'yes'"):
+        fit(X, (TIME, np.where(EVENT, "yes", "no")))
+    with pytest.raises(DataError, match="first in row 2: None"):
+        fit(X, (TIME, np.array([*EVENT[:2], None, *EVENT[3:]], object)))
+    with pytest.raises(DataError, match="swapped"):
+        fit(X, (EVENT, TIME))
+    with pytest.raises(DataError, match=r"sample_weight is -1\.0 in row 4"):
+        fit(X, (TIME + 1, EVENT), np.where(np.arange(N) == 4, -1.0, 1.0))
+    with pytest.raises(DataError, match="no row has an event"):
+        fit(X, (TIME + 1, np.zeros(N, bool)))
+    if model != "aft":
+        with pytest.raises(DataError, match="before the row's own time; first in row 9: 99"):
+            fit(X, (TIME, EVENT), entry=np.where(np.arange(N) == 9, 99, 0))
+    if model == "hazard":
+        with pytest.raises(DataError, match="every time is 0"):
+            fit(X, (TIME * 0, EVENT))
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            same = fit(X, (np.full(N, 3.0), EVENT))
+        np.testing.assert_allclose(same.predict_quantile(X), 3.0, rtol=1e-3)
+
+
+def test_questions_of_several_levels_and_of_no_row() -> None:
+    for model in ("hazard", "cox", "aft"):
+        fitted = SapwoodSurvival(model, **QUICK).fit(X, (TIME + 0.5, EVENT))
+        both = fitted.predict_quantile(X, [0.1, 0.5])
+        assert both.shape == (N, 2) and (both[:, 0] <= both[:, 1]).all()
+        np.testing.assert_array_equal(both[:, 1], fitted.predict_quantile(X))
+        assert fitted.predict(X[:0]).shape == (0,) and fitted.predict_quantile(X[:0]).shape == (0,)
+        assert fitted.predict_survival_function(X[:0], [1.0, 2.0]).shape == (0, 2)
+        assert len(fitted.predict_survival_function(X[:0])) == 0
+        assert fitted.predict_cumulative_incidence(X[:0], [1.0]).shape == (0, 1, 1)
+        with pytest.raises(DataError, match="dates or durations"):
+            fitted.predict_survival_function(X, pd.to_timedelta([1, 2], unit="D"))
+        with pytest.raises(ParameterError, match="integrated_brier"):
+            fitted.report(X, (TIME, EVENT))
+
+
+def test_what_it_has_not_is_said() -> None:
+    for name, value, words in (("early_stopping_rounds", 5, "n_estimators rounds"), ("conformal", "split", "quantile")):
+        with pytest.raises(ParameterError, match=words):
+            SapwoodSurvival(**{name: value})
+    with pytest.raises(ParameterError, match=r"interval\(X, coverage\)"):
+        SapwoodDistribution(conformal="split")
+
+
+def test_metrics_take_structured_arrays_and_refuse_swapped_ones() -> None:
+    y = np.array(list(zip(EVENT, TIME, strict=True)), [("event", "?"), ("time", "f8")])
+    found = metric.concordance_ipcw((TIME, EVENT), TIME, EVENT, X[:, 0], 20.0)
+    assert metric.concordance_ipcw(y, y["time"], y["event"], X[:, 0], 20.0) == found
+    with pytest.raises(DataError, match="swapped"):
+        metric.concordance(EVENT, TIME, X[:, 0])
+    with pytest.raises(DataError, match="events are True or False"):
+        metric.concordance(EVENT, TIME / TIME.max(), X[:, 0])
+    with pytest.raises(DataError, match=r"risks have the shape \(300, 4\)"):
+        metric.concordance(TIME, EVENT, X)

@@ -199,6 +199,30 @@ def test_labels_that_a_family_cannot_have(name: str, wrong: float, says: str) ->
         family_of(name).check(y)
 
 
+@every_family
+def test_the_ends_of_every_family(name: str) -> None:
+    family = family_of(name)
+    found = Distribution(family, scores(family, labels(family))[:5])
+    low = -np.inf if name in ("normal", "student_t", "laplace") else 0.0
+    high = 1.0 if name.endswith("beta") else np.inf
+    assert (found.quantile(0) == low).all() and (found.quantile(1) == high).all()
+    assert (found.cdf(-np.inf) == 0).all() and (found.cdf(np.inf) == 1).all()
+    assert not found.pdf(np.inf).any() and not found.pdf(-np.inf).any()
+
+
+@pytest.mark.parametrize("log_mean", [-30.0, -14.0, -3.0, 0.0, 5.0])
+def test_counts_above_zero_are_those_of_scipy(log_mean: float) -> None:
+    for name, more in (("hurdle_poisson", []), ("hurdle_negative_binomial", [0.7])):
+        found = Distribution(family_of(name), np.array([[log_mean, *more, -25.0]]))
+        m, r = np.exp(log_mean), np.exp(0.7)
+        plain = stats.nbinom(r, r / (r + m)) if more else stats.poisson(m)
+        counts = np.arange(1.0, 700.0)
+        cdf = 1 - plain.sf(counts) / plain.sf(0)
+        np.testing.assert_allclose(found.cdf(counts[None])[0], cdf, atol=1e-10)
+        for p in (0.01, 0.5, 0.9):
+            assert found.quantile(p)[0] == counts[np.searchsorted(cdf, p)]
+
+
 def test_unknown_families() -> None:
     with pytest.raises(ParameterError, match="normal"):
         family_of("norml")

@@ -77,10 +77,11 @@ def fit(given: Mapping[str, Any], data: Dataset, dist: Any, n_folds: int, valid:
     run.advance(given.get("n_estimators", 100))
     booster, family, loss = run.finish()
     tried.append(Tried(family.spec, run.best_round, loss, time.monotonic() - begin, 1.0))
-    n_held = int(masks[0].sum()) if masks else 0
-    chosen = Chosen(
-        "distribution", "nll", data.n_rows, n_held, len(masks), False, tuple(tried), time.monotonic() - begin
-    )
+    n_valid = 0 if valid is None else valid.n_rows
+    n_held = int(masks[0].sum()) if masks else n_valid
+    seconds, held_by = time.monotonic() - begin, REPEATS if len(masks) > 1 else 0
+    sizes = data.n_rows + n_valid, n_held, len(masks)
+    chosen = Chosen("distribution", "nll", *sizes, False, tuple(tried), seconds, held_by)
     return Fitted(replace(booster, chosen=chosen), family, loss)
 
 

@@ -30,10 +30,15 @@ class Chosen:
     refitted: bool
     tried: tuple[Tried, ...]
     seconds: float
+    held_by: int = (
+        0  # of the models of all folds, whose mean the model is, so many have not seen a row; 0: no such mean
+    )
 
     def __str__(self) -> str:
         held = f"{self.n_held:,} of {self.n_rows:,} rows were held out"
-        if self.n_folds > 1:
+        if self.held_by:
+            held = f"each of {self.n_rows:,} rows was held out from {self.held_by} of {self.n_folds} models"
+        elif self.n_folds > 1:
             held = f"each of {self.n_rows:,} rows was held out in one of {self.n_folds} folds"
         lines = [f"quality={self.quality!r}: {held} to compare candidates."]
         for one in self.tried:
@@ -45,7 +50,10 @@ class Chosen:
             lines.append(
                 "What was chosen was then trained on all rows, for as many more rounds as there are more rows."
             )
-        else:
+        elif self.held_by:
+            rest = self.n_folds - self.held_by
+            lines.append(f"The model is the mean of these {self.n_folds} models, so each row is in {rest} of them.")
+        elif self.n_held:
             lines.append("What was chosen was not trained again, so the rows that were held out are not in the model.")
         lines.append(f"All took {self.seconds:.2f} s.")
         return "\n".join(lines)

@@ -27,6 +27,17 @@ class Counts(Family):
         """The log of the probability of 0."""
         raise NotImplementedError
 
+    def above(self, y: Floats, *parts: Floats) -> Floats:
+        """The probability of more than y, which is at least 0: all digits of it, however small it is."""
+        raise NotImplementedError
+
+    def near(self, p: Floats, *parts: Floats) -> Floats:
+        """A real number near the least count with a probability of at most it of at least p."""
+        raise NotImplementedError
+
+    def quantile(self, p: Floats, *parts: Floats) -> Floats:
+        return searched(self, self.near(p, *parts), p, parts)
+
 
 class Poisson(Counts):
     """Score: the log of the mean. It has no scale of its own to be recalibrated."""
@@ -60,10 +71,15 @@ class Poisson(Counts):
 
         return np.where(y < 0, 0.0, special.pdtr(np.maximum(np.floor(y), 0.0), parts[0]))
 
-    def quantile(self, p: Floats, *parts: Floats) -> Floats:
+    def above(self, y: Floats, *parts: Floats) -> Floats:
         from scipy import special
 
-        return searched(self, np.asarray(special.pdtrik(np.clip(p, 1e-300, 1 - 1e-16), parts[0])), p, parts)
+        return np.asarray(special.pdtrc(np.floor(y), parts[0]))
+
+    def near(self, p: Floats, *parts: Floats) -> Floats:
+        from scipy import special
+
+        return np.asarray(special.pdtrik(np.clip(p, 1e-300, 1 - 1e-16), parts[0]))
 
     def log_zero(self, *parts: Floats) -> Floats:
         return -parts[0]
@@ -113,12 +129,17 @@ class NegativeBinomial(Counts):
         m, r = parts
         return np.where(y < 0, 0.0, special.betainc(r, np.maximum(np.floor(y), 0.0) + 1.0, r / (r + m)))
 
-    def quantile(self, p: Floats, *parts: Floats) -> Floats:
+    def above(self, y: Floats, *parts: Floats) -> Floats:
         from scipy import special
 
         m, r = parts
-        level = np.clip(p, 1e-300, 1 - 1e-16)
-        return searched(self, np.asarray(special.nbdtrik(level, r, r / (r + m))), p, parts)
+        return np.asarray(special.betainc(np.floor(y) + 1.0, r, m / (r + m)))
+
+    def near(self, p: Floats, *parts: Floats) -> Floats:
+        from scipy import special
+
+        m, r = parts
+        return np.asarray(special.nbdtrik(np.clip(p, 1e-300, 1 - 1e-16), r, r / (r + m)))
 
     def log_zero(self, *parts: Floats) -> Floats:
         return -parts[1] * elementary.log1p(parts[0] / parts[1])

@@ -155,7 +155,8 @@ class StudentT(Located):
     def quantile(self, p: Floats, *parts: Floats) -> Floats:
         from scipy import special
 
-        return np.asarray(parts[0] + parts[1] * special.stdtrit(self.df, p))
+        z = np.where(p <= 0.0, -np.inf, special.stdtrit(self.df, p))  # of 0 SciPy has +inf in some versions
+        return np.asarray(parts[0] + parts[1] * z)
 
 
 class Laplace(Located):

@@ -54,9 +54,11 @@ class Gamma(Family):
 
     def log_density(self, y: Floats, *parts: Floats) -> Floats:
         m, k = parts
-        t = safe_log(y) - elementary.log(m)
-        inner = k * (t - elementary.exp(t)) + k * elementary.log(k) - log_gamma(k) - safe_log(y)
-        return np.where(y > 0, inner, -np.inf)
+        inside = (y > 0) & (y < np.inf)
+        log = safe_log(np.where(inside, y, 1.0))
+        t = log - elementary.log(m)
+        inner = k * (t - elementary.exp(t)) + k * elementary.log(k) - log_gamma(k) - log
+        return np.where(inside, inner, -np.inf)
 
     def mean(self, *parts: Floats) -> Floats:
         return parts[0]

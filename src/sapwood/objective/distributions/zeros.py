@@ -168,12 +168,11 @@ class AboveZero(Counts):
         return mean * (super().variance(*parts) / usual + usual - mean)
 
     def cdf(self, y: Floats, *parts: Floats) -> Floats:
-        zero = elementary.exp(self.log_zero(*parts))
-        return np.where(y < 1, 0.0, (super().cdf(y, *parts) - zero) / self.some(*parts))
+        return np.where(y < 1, 0.0, 1.0 - self.above(np.maximum(y, 1.0), *parts) / self.some(*parts))
 
     def quantile(self, p: Floats, *parts: Floats) -> Floats:
         level = elementary.exp(self.log_zero(*parts)) + p * self.some(*parts)
-        return searched(self, np.maximum(super().quantile(level, *parts), 1.0), np.asarray(p), parts)
+        return np.maximum(searched(self, self.near(level, *parts), np.asarray(p), parts), 1.0)
 
 
 class PoissonAboveZero(AboveZero, Poisson):

@@ -1,0 +1,105 @@
+"""Model files of estimators: written, read back, and refused where they are of another kind.
+
+In: a path. Out: an estimator that predicts what the saved one did.
+"""
+
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from sapwood.errors import ModelFormatError, warn
+from sapwood.interfaces.parameters import OBJECTIVES
+from sapwood.model.booster import Booster
+from sapwood.model.io import load
+from sapwood.objective.distributions import PREFIX
+from sapwood.objective.ranking import LOSSES
+
+SURVIVAL = "survival"  # the entry of a model's `params` with what SapwoodSurvival has learned beside the trees
+ANY_LABELS = ("0 or 1", "a number from 0 to 1")  # of objectives for two classes, which regressors have too
+WORDS = {  # what the model of an estimator is
+    "SapwoodDistribution": "a distribution",
+    "SapwoodSurvival": "a model of survival",
+    "SapwoodClassifier": "a model of classes",
+    "SapwoodRanker": "a ranking",
+    "SapwoodRegressor": "a model of numbers",
+}
+
+
+def estimators_of(booster: Booster) -> tuple[str, ...]:
+    """The estimators that predict with a model, the usual one first; of a user's objective more than one may."""
+    name, about = booster.objective, OBJECTIVES.get(booster.objective)
+    if name.startswith(PREFIX):
+        return ("SapwoodDistribution",)
+    if SURVIVAL in booster.params:
+        return ("SapwoodSurvival",)
+    if booster.classes is not None or (about is not None and about["labels"] == "a class index"):
+        return ("SapwoodClassifier",)
+    if name in LOSSES:
+        return ("SapwoodRanker",)
+    numbers = ("SapwoodRegressor", "SapwoodRanker")
+    return numbers if about is not None and about["labels"] not in ANY_LABELS else (*numbers, "SapwoodClassifier")
+
+
+class ModelFiles:
+    """`save_model` and `load_model`, XGBoost's and CatBoost's."""
+
+    booster_: Booster
+    objective: Any
+
+    def save_model(self, path: str | PathLike[str]) -> None:
+        """Write the `booster_` to a file that `load_model` and `sapwood.load` read."""
+        check_is_fitted(self, "booster_")
+        self.booster_.save(path)
+        if hasattr(self, "calibration_"):
+            warn("the file has no calibration of intervals: call calibrate after loading, or pickle.")
+
+    def load_model(self, path: Any) -> Self:
+        """Become the estimator of a model file, in any format that `sapwood.load` reads.
+
+        A file of another kind of estimator raises: scores are no predictions.
+        """
+        booster = load(path)
+        suited = estimators_of(booster)
+        own = {one.__name__ for one in type(self).__mro__}
+        same = booster.objective in LOSSES and getattr(self, "objective", None) == booster.objective
+        if not same and own.isdisjoint(suited):
+            mine = next((WORDS[name] for name in WORDS if name in own), "of this kind").replace("a ", "no ", 1)
+            raise ModelFormatError(
+                f"the file has {WORDS[suited[0]]} (objective {booster.objective!r}), {mine}: read it with "
+                f"{suited[0]}().load_model(path), or its trees alone with sapwood.load(path)."
+            )
+        found = self._of_file(booster)
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        vars(self).update(found, booster_=booster, n_features_in_=booster.n_given)
+        if booster.named:
+            vars(self)["feature_names_in_"] = np.array(booster.feature_names[: booster.n_given], object)
+        return self
+
+    def _of_file(self, booster: Booster) -> dict[str, Any]:
+        """The attributes that an estimator has beside its model."""
+        if not is_classifier(self):
+            return {}
+        known = booster.classes
+        classes: NDArray[Any] = np.arange(max(2, booster.n_outputs)) if known is None else np.asarray(known)
+        return {"classes_": classes, "n_classes_": len(classes), "outputs_2d_": booster.objective == "multilabel"}
+
+
+class WholeFiles(ModelFiles):
+    """`save` and `load` of estimators whose model file has all that they know."""
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model file, as `Booster.save` does; `load` reads it."""
+        self.save_model(path)
+
+    @classmethod
+    def load(cls, source: Any) -> Self:
+        """Read a model file: an estimator that predicts what the saved one did.
+
+        Parameters that say what was learned are those of the file, the others the defaults.
+        """
+        return cls().load_model(source)
