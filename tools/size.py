@@ -13,10 +13,10 @@ from pathlib import Path
 HOUSE = Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".cu"}
 MAX_SOURCES = (
-    60_500  # lines of src/ in all. 48,500 with the command line, plots, the report, Dask, ranking and survival;
+    60_800  # lines of src/ in all. 48,500 with the command line, plots, the report, Dask, ranking and survival;
 )
-# room for streaming, distributions, raw text and the rest of the GPU; 60,500 for what is left of issues 17 to 22
-# (of the GPU: Shapley values, metrics)
+# room for streaming, distributions, raw text and the rest of the GPU; 60,800 for what is left of issues 17 to 22
+# (of the GPU: Shapley values, metrics; files of survival, holders that own columns)
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
 WIDE_CLASSES = {
