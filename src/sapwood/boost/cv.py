@@ -3,6 +3,8 @@
 In: parameters and a `Dataset`. Out: the mean and standard deviation of every metric over the folds, by round.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from math import fsum, sqrt

@@ -3,6 +3,8 @@
 In: parameters, a `Dataset`, and rows to evaluate. Out: a `Booster`.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache

@@ -186,7 +186,7 @@ def task_of(y: NDArray[Any], settings: Settings, output: Output) -> str:
     distinct = len(set(y.tolist()))
     other = "regression"
     if y.dtype.kind in "OUSb":
-        kind, why = "classification", f"the target has {distinct} classes"
+        kind, why = "classification", f"the target has {distinct} {'class' if distinct == 1 else 'classes'}"
     elif distinct <= 2:
         kind, why = "classification", f"the target has {distinct} different numbers"
     else:

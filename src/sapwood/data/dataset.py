@@ -3,6 +3,8 @@
 In: any table, whole or in chunks of rows, or a saved dataset. Out: cuts, codes and checked vectors that training reads.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -160,7 +162,7 @@ class Dataset(LabelView, Streamed):
         linear_leaves: bool = False,
         zero_as_missing: bool = False,
         categorical_features: Any = "auto",
-        reference: "Dataset | None" = None,
+        reference: Dataset | None = None,
         n_jobs: int | None = None,
         **more: Any,
     ) -> None:
@@ -205,10 +207,10 @@ class Dataset(LabelView, Streamed):
         linear_leaves: bool = False,
         zero_as_missing: bool = False,
         categorical_features: Any = "auto",
-        reference: "Dataset | None" = None,
+        reference: Dataset | None = None,
         n_jobs: int | None = None,
         **more: Any,
-    ) -> "Dataset":
+    ) -> Dataset:
         """Make the dataset that the chunks give when put one below the other.
 
         Parameters
@@ -246,7 +248,7 @@ class Dataset(LabelView, Streamed):
         return self
 
     @classmethod
-    def dealt(cls, chunks: Iterable[Any], reduce: Reduce, positions: Sequence[int], **arguments: Any) -> "Dataset":
+    def dealt(cls, chunks: Iterable[Any], reduce: Reduce, positions: Sequence[int], **arguments: Any) -> Dataset:
         """Make one holder's part of a dataset whose rows are dealt to several holders. All holders call this together.
 
         Cuts, categories and fingerprint are those of all rows. Internal: interfaces to clusters are built on it.
@@ -269,7 +271,7 @@ class Dataset(LabelView, Streamed):
         return cls.from_chunks(chunks, **arguments, _holders=(reduce, positions))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, n_jobs: int | None = None) -> "Dataset":
+    def load(cls, path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Dataset:
         """Read a dataset that `save` wrote.
 
         Parameters
@@ -287,7 +289,7 @@ class Dataset(LabelView, Streamed):
         return cls._unpack(Path(path).read_bytes(), n_jobs)
 
     @classmethod
-    def _unpack(cls, raw: bytes, n_jobs: int | None = None, device: str = DEVICES[0]) -> "Dataset":
+    def _unpack(cls, raw: bytes, n_jobs: int | None = None, device: str = DEVICES[0]) -> Dataset:
         """The dataset that `_pack` made bytes of."""
         arrays, fields = container.unpack(raw, dataset_file.KIND, dataset_file.VERSION, DataError)
         fields = {"tree_method": "hist", **dict.fromkeys(ADDED_LATER, False), **fields}  # older files have none
@@ -361,7 +363,7 @@ class Dataset(LabelView, Streamed):
         """LightGBM's: the names of the columns of the table."""
         return list(self.feature_names[: self.n_given])
 
-    def construct(self) -> "Dataset":
+    def construct(self) -> Dataset:
         """LightGBM's: the dataset itself, which is binned already."""
         return self
 
@@ -395,6 +397,9 @@ class Dataset(LabelView, Streamed):
         """
         return self._fingerprint if self._fingerprint is not None else identity.fingerprint_of(self)
 
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.startswith("_") or name.endswith("__")]
+
     def _repr_html_(self) -> str:
         kinds = f"{self.n_columns - len(self.categories):,} of numbers, {len(self.categories):,} of categories"
         rows = [("rows", f"{self.n_rows:,}"), ("columns", kinds), ("has", ", ".join(self._vectors()) or "no label")]
@@ -412,7 +417,7 @@ class Dataset(LabelView, Streamed):
         chunks: list[ingest.Columns],
         feature_names: Sequence[str] | None,
         bins: Mapping[str, Any],
-        reference: "Dataset | None",
+        reference: Dataset | None,
         n_jobs: int | None,
         vectors: Mapping[str, Any],
         holders: tuple[Reduce, Sequence[int]] | None = None,

@@ -3,6 +3,8 @@
 In: a table and numbers. Out: a `Distribution` of every row.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 

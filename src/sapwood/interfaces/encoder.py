@@ -3,6 +3,8 @@
 In: a table of categories, labels. Out: numbers, in which no training row meets its own label.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Self
 

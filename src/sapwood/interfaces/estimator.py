@@ -3,6 +3,8 @@
 In: a table, a target, and parameters as attributes. Out: a fitted estimator around its `booster_`.
 """
 
+from __future__ import annotations
+
 import inspect
 import textwrap
 import time
@@ -118,7 +120,7 @@ class Estimator(ModelFiles, PeerNames, BaseEstimator):
         init_score_val: ArrayLike | None = None,
         eval_set: Pair | Sequence[Pair] | None = None,
         callbacks: Sequence[Any] | None = None,
-        init_model: "Booster | Estimator | None" = None,
+        init_model: Booster | Estimator | None = None,
         **more: Any,
     ) -> Self:
         """Train on a table.
@@ -230,7 +232,7 @@ class Estimator(ModelFiles, PeerNames, BaseEstimator):
         rows: targets.TrainingRows,
         holdouts: Sequence[targets.Holdout],
         callbacks: Any,
-        init_model: "Booster | Estimator | None",
+        init_model: Booster | Estimator | None,
         now: Mapping[str, Any],
         start: float,
     ) -> Self:

@@ -3,6 +3,8 @@
 In: an estimator with a `conformal` method, or calibration rows. Out: intervals with a stated coverage.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Sequence
 from typing import Any, Self

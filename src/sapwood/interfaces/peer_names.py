@@ -3,6 +3,8 @@
 In: a fitted estimator. Out: the same things of ours, or an error that says where they are.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,6 +58,9 @@ class PeerNames:
             hint = f"booster_: {hint}"
         text = f"{type(self).__name__} has no attribute {name!r}" + (f"; use {hint}." if hint else "")
         raise AttributeError(text, name=name, obj=self)
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.startswith("_") or name.endswith("__")]
 
     @property
     def evals_result_(self) -> Mapping[str, Any]:

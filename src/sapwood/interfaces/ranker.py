@@ -3,6 +3,8 @@
 In: a table, labels that say how relevant rows are, and the group of every row. Out: scores that order a group.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 

@@ -3,6 +3,8 @@
 In: a table, numbers or classes, and parameters as attributes. Out: predictions in scikit-learn's forms.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import fsum
@@ -90,7 +92,7 @@ class SapwoodRegressor(RegressorMixin, RegressionIntervals, Estimator):
         return y
 
 
-def _has_probabilities(estimator: "SapwoodClassifier") -> bool:
+def _has_probabilities(estimator: SapwoodClassifier) -> bool:
     """Return True if the objective gives probabilities, else raise: scikit-learn then hides the method."""
     if hasattr(estimator, "booster_"):
         name, link = estimator.booster_.objective, estimator.booster_.link

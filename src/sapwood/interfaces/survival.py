@@ -3,6 +3,8 @@
 In: a table, and times with events, or bounds of times. Out: curves that never rise, and a risk that ranks rows.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar, Self

@@ -3,6 +3,8 @@
 In: any table. Out: predictions, stage by stage if need be, and leaves; the model itself as bytes.
 """
 
+from __future__ import annotations
+
 import hashlib
 import operator
 import os
@@ -346,7 +348,7 @@ class Booster(PeerNames):
 
         return stages(np.zeros_like(start) if self.averaged else start)
 
-    def with_link(self, transform: Link) -> "Booster":
+    def with_link(self, transform: Link) -> Booster:
         """Give a model with a custom link the function back that its file could not hold.
 
         Parameters
@@ -413,7 +415,7 @@ class Booster(PeerNames):
 
         return report(self, X, y, path, **more)
 
-    def __reduce__(self) -> tuple[Callable[..., "Booster"], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., Booster], tuple[Any, ...]]:
         from sapwood.model import io
 
         return io.decode, (self.to_bytes(), dict(self.history), self.transform, self.chosen)

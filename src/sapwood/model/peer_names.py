@@ -3,6 +3,8 @@
 In: a booster, and arguments of LightGBM's, XGBoost's or CatBoost's `predict`. Out: the same of ours.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -79,7 +81,7 @@ def _rounds(more: dict[str, Any], n_rounds: int) -> Rounds:
     return (int(start), min(int(end), n_rounds)) if start else min(int(end), n_rounds)
 
 
-def contributions(booster: "Booster", X: Any, rounds: Rounds, n_jobs: int | None) -> NDArray[np.float64]:
+def contributions(booster: Booster, X: Any, rounds: Rounds, n_jobs: int | None) -> NDArray[np.float64]:
     """Shapley values with the base value as the last column, as in LightGBM and XGBoost.
 
     (n_rows, n_columns + 1); with several outputs (n_rows, n_outputs * (n_columns + 1)), as in LightGBM.
@@ -94,7 +96,7 @@ def contributions(booster: "Booster", X: Any, rounds: Rounds, n_jobs: int | None
     return both if both.ndim == 2 else np.swapaxes(both, 1, 2).reshape(len(both), -1)
 
 
-def interactions(booster: "Booster", X: Any, n_jobs: int | None) -> NDArray[np.float64]:
+def interactions(booster: Booster, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
     """Shapley interactions with the base value in the last row and column, (n_rows, n_columns + 1, n_columns + 1)."""
     if booster.n_outputs > 1:
         raise ParameterError("the model has several outputs; use explain(X, interactions=True).")

@@ -3,6 +3,8 @@
 In: a model, rows, and one or two columns. Out: a grid of values and what the model says there.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -42,7 +44,7 @@ class Effect:
 
 
 def partial_dependence(
-    booster: "Booster",
+    booster: Booster,
     X: Any,
     columns: int | str | Sequence[int | str],
     *,
@@ -97,7 +99,7 @@ def partial_dependence(
 
 
 def accumulated_effects(
-    booster: "Booster", X: Any, column: int | str, *, grid: int = 50, raw: bool = False, n_jobs: int | None = None
+    booster: Booster, X: Any, column: int | str, *, grid: int = 50, raw: bool = False, n_jobs: int | None = None
 ) -> Effect:
     """Add up what small steps along a column change, each for the rows that are there (ALE, Apley and Zhu 2020).
 
@@ -144,7 +146,7 @@ def accumulated_effects(
     return Effect((booster.feature_names[j],), (edges,), values)
 
 
-def _points(booster: "Booster", column: int, values: Floats, given: int | Sequence[Any]) -> Floats:
+def _points(booster: Booster, column: int, values: Floats, given: int | Sequence[Any]) -> Floats:
     """The values at which to evaluate, as the core reads them: categories by their codes."""
     if column not in booster.categories:
         return _grid(values, given) if isinstance(given, int) else np.asarray(given, np.float64)
@@ -154,7 +156,7 @@ def _points(booster: "Booster", column: int, values: Floats, given: int | Sequen
     return np.array([place.get(value, -1) for value in given], np.float64)
 
 
-def _shown(booster: "Booster", column: int, grid: Floats) -> NDArray[Any]:
+def _shown(booster: Booster, column: int, grid: Floats) -> NDArray[Any]:
     """The same values as the user knows them."""
     if column not in booster.categories:
         return grid

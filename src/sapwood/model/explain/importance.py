@@ -3,6 +3,8 @@
 In: a model, and rows with labels where a kind needs them. Out: one number a column, or one a pair of columns.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -43,7 +45,7 @@ SPLITS: dict[str, tuple[str | None, float, bool]] = {
 class Ask:
     """The arguments of an importance, besides the model."""
 
-    booster: "Booster"
+    booster: Booster
     X: Any = None
     y: Any = None
     weight: Any = None
@@ -222,7 +224,7 @@ def prediction_difference(ask: Ask) -> Floats:
     return result
 
 
-def _telling_values(booster: "Booster", j: int) -> Floats:
+def _telling_values(booster: Booster, j: int) -> Floats:
     """Values of a column among which are those of the lowest and of the highest score, whatever the other columns."""
     trees, linear = booster.trees, booster.trees.linear
     if j in booster.categories:
@@ -307,7 +309,7 @@ READS = {  # kind -> the optional arguments it reads
 
 
 def importance(
-    booster: "Booster",
+    booster: Booster,
     kind: str = "gain",
     X: Any = None,
     y: Any = None,
@@ -387,7 +389,7 @@ def importance(
     return 100.0 * result if percent else result
 
 
-def symmetric_levels(booster: "Booster", tree: int) -> list[int] | None:
+def symmetric_levels(booster: Booster, tree: int) -> list[int] | None:
     """The first node of each level if the tree has one split a level, laid out level by level; else None."""
     trees = booster.trees
     part = slice(trees.offset[tree], trees.offset[tree + 1])
@@ -443,7 +445,7 @@ def _groups(ask: Ask) -> list[set[int]]:
     return [{column_of(ask.booster, one) for one in group} for group in groups]
 
 
-def column_of(booster: "Booster", column: int | str) -> int:
+def column_of(booster: Booster, column: int | str) -> int:
     """A column's index, from its name or index."""
     if isinstance(column, str):
         if column in booster.feature_names:

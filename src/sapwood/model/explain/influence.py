@@ -12,6 +12,8 @@ moves it by
 Where categories are statistics, training rows are taken to lie where the model predicts them to.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +35,7 @@ Integers = NDArray[np.int64]
 
 
 def influence(
-    booster: "Booster", X: Any, X_train: Any, y_train: Any, *, sample_weight: Any = None, n_jobs: int | None = None
+    booster: Booster, X: Any, X_train: Any, y_train: Any, *, sample_weight: Any = None, n_jobs: int | None = None
 ) -> Floats:
     """Say how the score of each row would move if a training row counted more (LeafInfluence).
 
@@ -123,7 +125,7 @@ def _steps(
     return np.stack([-share * inverse, -share * step * inverse, alone, pull])
 
 
-def _check(booster: "Booster") -> None:
+def _check(booster: Booster) -> None:
     """Raise unless leaf values are one Newton step on all rows."""
     refuse_linear(booster.trees, "the influence of training rows")
     if "reg_alpha" not in booster.params:

@@ -3,6 +3,8 @@
 In: a model, rows, and perhaps a background to compare them with. Out: what each column adds to each score.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -107,7 +109,7 @@ class Explanation:
 
 
 def explain(
-    booster: "Booster",
+    booster: Booster,
     X: Any,
     *,
     background: Any = None,
@@ -189,7 +191,7 @@ def explain(
 
 
 def _check_arguments(
-    booster: "Booster",
+    booster: Booster,
     background: Any,
     interactions: bool,
     space: str,
@@ -215,7 +217,7 @@ def _check_arguments(
         raise ParameterError("exact=True is for predictions and losses; values of raw scores are exact as they are.")
 
 
-def explainer(booster: "Booster", by: str | None = None) -> Explainer:
+def explainer(booster: Booster, by: str | None = None) -> Explainer:
     """The core's explainer of the trees; nodes are weighted by `by`, by default their rows if the model has counts."""
     trees = booster.trees
     if by is None:
@@ -250,7 +252,7 @@ def refuse_linear(trees: Trees, what: str) -> None:
 EMPTY = 1e-9  # rows in a leaf that has none, for shap
 
 
-def to_shap(booster: "Booster") -> dict[str, Any]:
+def to_shap(booster: Booster) -> dict[str, Any]:
     """The model as the dictionary of arrays that `shap.TreeExplainer` takes from libraries it does not know."""
     t, k = booster.trees, booster.n_outputs
     if t.linear is not None:
@@ -291,13 +293,13 @@ def table_of(columns: ingest.Columns) -> Floats:
     return np.array(columns.table, np.float64)
 
 
-def outputs_of(booster: "Booster") -> tuple[str, ...]:
+def outputs_of(booster: Booster) -> tuple[str, ...]:
     """Names of outputs: the classes, or numbers."""
     names = range(booster.n_outputs) if booster.classes is None else booster.classes.tolist()
     return tuple(map(str, names))
 
 
-def labels_of(booster: "Booster", y: Any, n_rows: int) -> Floats:
+def labels_of(booster: Booster, y: Any, n_rows: int) -> Floats:
     """Labels as objectives and metrics take them: classes as their indices."""
     given = np.asarray(y)
     if booster.classes is not None and given.ndim == 1:
@@ -320,7 +322,7 @@ def place_of(names: tuple[str, ...], output: Any) -> int:
     raise ParameterError(f"output={output!r} does not exist; choose one of {', '.join(names)}{places}.")
 
 
-def why(booster: "Booster", row: Any, *, n: int = 5, output: int | str | None = None) -> str:
+def why(booster: Booster, row: Any, *, n: int = 5, output: int | str | None = None) -> str:
     """Say in words why one row has its score: the `n` largest reasons.
 
     Parameters
@@ -359,7 +361,7 @@ def why(booster: "Booster", row: Any, *, n: int = 5, output: int | str | None = 
     return "\n".join(lines)
 
 
-def _shown(booster: "Booster", column: int, value: float) -> str:
+def _shown(booster: Booster, column: int, value: float) -> str:
     """The value of a row in a column that trees split, as text."""
     if column in {one.column for one in booster.times if isinstance(one, TimeColumn)} and not np.isnan(value):
         return f"= {np.datetime64(int(value), 's')}".replace("T", " ")
@@ -374,7 +376,7 @@ def _shown(booster: "Booster", column: int, value: float) -> str:
 class _Ask:
     """A call of the core's explainer; only the background varies."""
 
-    booster: "Booster"
+    booster: Booster
     core: Explainer
     columns: ingest.Columns
     interactions: bool
@@ -416,7 +418,7 @@ def _rescaled(ask: _Ask, other: ingest.Columns, scores: Floats, own: Floats, cur
     return values / len(scores), base / len(scores)
 
 
-def _curve(booster: "Booster", space: str, y: Any, n_rows: int, n_threads: int, exact: bool) -> Curve:
+def _curve(booster: Booster, space: str, y: Any, n_rows: int, n_threads: int, exact: bool) -> Curve:
     """From raw scores to what is explained; for chords each output must depend on its own score alone."""
     if space == "raw":
         return lambda scores: scores
