@@ -1,5 +1,6 @@
-"""`sapwood.TreeExplainer` returns what shap's explainer returns, in its shapes."""
+"""`sapwood.TreeExplainer` returns what shap's explainer returns, in its shapes; what `dir` and `help` show."""
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -76,3 +77,11 @@ def test_what_it_cannot_do() -> None:
         sw.TreeExplainer(model).shap_values(X, tree_limit=3)
     with pytest.raises(ParameterError, match="no model of Sapwood"):
         sw.TreeExplainer(object())
+
+
+def test_dir_lists_no_internals_and_help_has_short_types() -> None:
+    model = sw.SapwoodRegressor(n_estimators=2)
+    for one in (model, model.fit(*_table()), model.booster_, sw.Dataset(*_table())):
+        assert not [name for name in dir(one) if name.startswith("_") and not name.endswith("__")]
+    for function in (sw.train, sw.cv, sw.Dataset, sw.Booster.predict, sw.SapwoodClassifier.fit, sw.SapwoodRanker.fit):
+        assert "_NestedSequence" not in str(inspect.signature(function))
