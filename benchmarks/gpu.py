@@ -5,13 +5,17 @@ beside ours.
 """
 
 import argparse
+import dataclasses
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import sapwood
+from sapwood.device import get
+from sapwood.device.threads import threads
 
 XGBOOST = {  # 3.4.1 on an H200, depth-wise, ms per tree: (rows, columns, depth)
     (100_000, 28, 6): 1.45, (100_000, 28, 8): 2.94, (1_000_000, 28, 6): 2.42, (1_000_000, 28, 8): 4.87,
@@ -58,17 +62,45 @@ def per_tree(data: sapwood.Dataset, params: dict[str, Any], rounds: int) -> floa
 
 
 def predictions(data: sapwood.Dataset, X: NDArray[np.float32]) -> None:
-    """Predictions of 500 trees of depth 6, from the host and from an array in device memory."""
+    """Predictions of 500 trees of depth 6, from the host and from an array in device memory, and Shapley values."""
     import cupy
 
     booster = sapwood.train({**PARAMS, "max_depth": 6, "n_estimators": 500}, data)
     for where, table_there in (("host", X), ("device", cupy.asarray(X))):
-        took = []
-        for _ in range(5):
-            start = time.perf_counter()
-            booster.predict(table_there, raw=True)
-            took.append(time.perf_counter() - start)
-        print(f"  500 trees of depth 6 on {len(X)} rows, from the {where}: {min(took) * 1e3:.1f} ms", flush=True)
+        took = seconds(lambda table_there=table_there: booster.predict(table_there, raw=True), 5)  # type: ignore[misc]
+        print(f"  500 trees of depth 6 on {len(X)} rows, from the {where}: {took * 1e3:.1f} ms", flush=True)
+    on_cpu = dataclasses.replace(booster, device=get("cpu"))
+    for name, model, n_rows in (("GPU", booster, 100_000), ("GPU", booster, len(X)), ("CPU", on_cpu, 100_000)):
+        core: Any = model._explainer
+        given = X[:n_rows], None, False, 0, 500, threads(None)
+        took = seconds(lambda core=core, given=given: core.explain(*given), 2)  # type: ignore[misc]
+        print(f"  Shapley values of {n_rows} rows, {name}: {took:.3f} s", flush=True)
+
+
+def validation(X: NDArray[np.float32], y: NDArray[np.float64]) -> None:
+    """Trainings with a fifth of the rows as validation rows, and with a tenth held out."""
+    n = len(X) * 4 // 5
+    data = sapwood.Dataset(X[:n], label=y[:n], device="cuda", max_bins=255)
+    valid = sapwood.Dataset(X[n:], label=y[n:], reference=data)
+    params = {**PARAMS, "max_depth": 6, "n_estimators": 200}
+    tasks: dict[str, Callable[[], object]] = {
+        "no validation rows": lambda: sapwood.train(params, data),
+        "logloss": lambda: sapwood.train({**params, "eval_metric": "logloss"}, data, valid=valid),
+        "logloss, auc": lambda: sapwood.train({**params, "eval_metric": ["logloss", "auc"]}, data, valid=valid),
+        "10 % held out": lambda: sapwood.train({**params, "early_stopping_rounds": 300}, data),
+    }
+    for name, work in tasks.items():
+        print(f"  200 rounds on {n} rows, {name}: {seconds(work, 2):.3f} s", flush=True)
+
+
+def seconds(work: Callable[[], object], turns: int) -> float:
+    """The best of some turns."""
+    took = []
+    for _ in range(turns):
+        start = time.perf_counter()
+        work()
+        took.append(time.perf_counter() - start)
+    return min(took)
 
 
 def main() -> None:
@@ -100,6 +132,7 @@ def main() -> None:
             print(f"  {params!s:45} {ms:7.3f} ms per tree{beside}", flush=True)
         if (n_rows, n_columns) == (1_000_000, 28):
             predictions(data, X)
+            validation(X, y)
     if ratios:
         print(f"geometric mean over {len(ratios)}: {np.exp(np.mean(np.log(ratios))):.2f} times")
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import sapwood
-from gpu import PARAMS, table
+from gpu import PARAMS, seconds, table
 
 STEPS = 10_000_000  # of the loop
 LIMITS = {"learning_rate": 0.1, "verbose": -1}
@@ -25,16 +25,6 @@ def spin(_: int) -> int:
     for i in range(STEPS):
         x += i
     return x
-
-
-def seconds(work: Callable[[], object], turns: int) -> float:
-    """The best of some turns."""
-    took = []
-    for _ in range(turns):
-        start = time.perf_counter()
-        work()
-        took.append(time.perf_counter() - start)
-    return min(took)
 
 
 def ours(X: Any, y: Any, leaves: int, rounds: int, n_threads: int) -> Callable[[], object]:

@@ -287,7 +287,7 @@ class Growing(Records):
             self._make_sketch_memory(int(job["n_sums"]))
         room = (self.runtime.max_shared - 16384) // 2 - int(nodes) * STEP_BYTES  # two blocks share a multiprocessor
         copies = 32
-        while copies and (copies * nodes * PART_BYTES > room or job["repeats"]):
+        while copies and (copies * nodes * PART_BYTES > room or self._last.get("weighs")):
             copies //= 2
         job["leaf_copies"] = copies
 

@@ -96,7 +96,7 @@ class Trainer(Hosted, Growing):
             self._keep("weight", run.array(weight))
         elif live < self._n:
             self._keep("weight", run.array((count > 0).astype(np.float64)))
-        self._last["zeros"] = live < self._n
+        self._last["zeros"], self._last["weighs"] = live < self._n, not unit
 
     # ---- Scores and gradients ---------------------------------------------------------------------------------------
 
