@@ -72,7 +72,7 @@ def predictions(data: sapwood.Dataset, X: NDArray[np.float32]) -> None:
     on_cpu = dataclasses.replace(booster, device=get("cpu"))
     for name, model, n_rows in (("GPU", booster, 100_000), ("GPU", booster, len(X)), ("CPU", on_cpu, 100_000)):
         core: Any = model._explainer
-        given = X[:n_rows], None, False, 0, 500, threads(None)
+        given = X[:n_rows], None, False, 0, model.trees.n_trees, threads(None)
         took = seconds(lambda core=core, given=given: core.explain(*given), 2)  # type: ignore[misc]
         print(f"  Shapley values of {n_rows} rows, {name}: {took:.3f} s", flush=True)
 

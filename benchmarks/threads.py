@@ -6,7 +6,6 @@ line is a loop without memory, a process a thread: how far the machine itself sc
 
 import argparse
 import multiprocessing
-import time
 from collections.abc import Callable
 from typing import Any
 
