@@ -18,7 +18,9 @@ from sapwood.data.dataset import Dataset
 MIN_ROWS = 100  # with fewer, the rows that are held out say nothing: training is plain
 MIN_LINEAR_ROWS = 1000  # training rows from which leaves may be linear
 MIN_CROSS_ROWS = 400  # training rows from which crosses are tried
-FEW_ROWS = 2000  # up to here a race is shorter, nothing is joined, and for several outputs numbers are only centred
+# Up to here a race is shorter, nothing is joined, "best" has two candidates, and for several outputs numbers are only
+# centred.
+FEW_ROWS = 2000
 MANY_ROWS = 10_000  # training rows from which both go on in a close race of crosses, and deeper trees race
 RATE_ROWS = 5_000, 15_000  # between these the learning rate rises with the rows
 SYMMETRIC_RATE = 0.07, 0.1
@@ -140,7 +142,8 @@ def plan(facts: Facts, quality: str) -> Plan:
     if quality == "best":
         one, other = slower(both[0], 0.5), larger(slower(both[1], 0.7))
         others = (other,) if facts.n_outputs < MANY_CLASSES or facts.n_rows * facts.n_outputs <= FEW_OUTPUTS else ()
-        return Plan((one, *others, deeper(one), sampled(one)), crosses, joins, refit=True)
+        more = () if few else (deeper(one), sampled(one))  # of several candidates, few rows choose by chance
+        return Plan((one, *others, *more), crosses, joins, refit=True)
     if facts.n_outputs >= MANY_CLASSES:
         both = both[:1]
     fall, depth = LEAST_FALL["balanced"], facts.n_outputs == 1 and facts.n_rows >= MANY_ROWS

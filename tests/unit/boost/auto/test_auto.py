@@ -304,8 +304,8 @@ def test_what_fast_tries_depends_on_the_data():
         assert one.params["early_stopping_rounds"] == 20
 
 
-def test_what_best_tries_depends_on_the_classes():
-    """A tree for each of many classes only where rows are few: such rounds take long."""
+def test_what_best_tries_depends_on_the_rows_and_classes():
+    """A tree for each of many classes only where rows are few: such rounds take long. Two candidates for few rows."""
     facts = candidates.Facts(20_000, 100_000, 1, 5, 0, 0, False, True)
     plain = candidates.plan(facts, "balanced").candidates
     several = candidates.plan(facts, "best").candidates
@@ -313,7 +313,8 @@ def test_what_best_tries_depends_on_the_classes():
         "symmetric trees", "large leaf-wise trees", "deep symmetric trees", "sampled symmetric trees",
     ]  # fmt: skip
     assert several[0].params["learning_rate"] == plain[0].params["learning_rate"] / 2
-    for n_rows, n in ((20_000, 3), (4_000, 4)):
+    assert len(candidates.plan(dataclasses.replace(facts, n_rows=1_999), "best").candidates) == 2
+    for n_rows, n in ((20_000, 3), (4_000, 4), (1_999, 2)):
         many = dataclasses.replace(facts, n_rows=n_rows, n_outputs=12)
         assert len(candidates.plan(many, "best").candidates) == n
 
