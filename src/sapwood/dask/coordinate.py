@@ -242,8 +242,9 @@ async def _doubt(plan: Plan, named: set[str]) -> None:
     One that answers the client is only slow: it takes part again, unless that is the second time. One that does not is
     forgotten by the scheduler, so that its parts are computed elsewhere.
     """
-    silent = {one for one in named if not await _answers(plan, one)}
-    plan.lost |= silent | (named & plan.doubted)
+    known = named & set(await _workers(plan))  # the scheduler has noticed already that others are gone
+    silent = {one for one in known if not await _answers(plan, one)}
+    plan.lost |= (named - known) | silent | (named & plan.doubted)
     plan.doubted |= named
     for address in silent & set(await _workers(plan)):
         await plan.client.run_on_scheduler(_remove, address)
