@@ -14,8 +14,10 @@ from sapwood.cli import show, subject, tables
 from sapwood.cli.show import Output
 from sapwood.cli.train import say_scores
 from sapwood.errors import DataError, ParameterError
+from sapwood.interfaces.kinds import estimators_of
 from sapwood.metric import BINARY, CLASSES
 from sapwood.model.booster import Booster
+from sapwood.report import refuse_other
 from sapwood.report.scores import scores
 
 
@@ -57,12 +59,23 @@ def _names(booster: Booster) -> list[str]:
     return ["0", "1"] if booster.link in BINARY and booster.n_outputs == 1 else []
 
 
+def _whole(booster: Booster) -> Any:
+    """The estimator of a distribution or of survival, whose predictions (means, risks) are no scores; else None."""
+    from sapwood.interfaces.distribution import SapwoodDistribution
+    from sapwood.interfaces.survival import SapwoodSurvival
+
+    kinds: dict[str, Any] = {"SapwoodDistribution": SapwoodDistribution, "SapwoodSurvival": SapwoodSurvival}
+    kind = kinds.get(estimators_of(booster)[0])
+    return None if kind is None else kind.load(booster.to_bytes())
+
+
 def _predicted(booster: Booster, data: Path, size: int, proba: bool, raw: bool, keep: list[str]) -> Iterator[Any]:
     import pyarrow as pa
 
-    names = _names(booster)
+    names, whole = _names(booster), _whole(booster)
     for table in _batches(booster, data, size):
-        found = booster.predict(subject.features(booster, table), raw=raw)
+        X = subject.features(booster, table)
+        found = booster.predict(X, raw=raw) if raw or whole is None else whole.predict(X)
         columns: dict[str, Any] = {}
         for name in keep:
             subject.column(table, name, str(data))
@@ -85,6 +98,7 @@ def _predicted(booster: Booster, data: Path, size: int, proba: bool, raw: bool, 
 def evaluate(model: Path, data: Path, target: str | None, metric: list[str], output: Output) -> None:
     """Print scores with intervals, beside those of a constant guess."""
     booster = subject.load(model)
+    refuse_other(booster)
     X, y = subject.labelled(booster, data, target, output)
     found = scores(booster, y, booster.predict(X), tuple(metric))
     if not found:

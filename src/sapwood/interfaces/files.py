@@ -12,36 +12,10 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from sapwood.errors import ModelFormatError, warn
-from sapwood.interfaces.parameters import OBJECTIVES
+from sapwood.interfaces.kinds import WORDS, estimators_of
 from sapwood.model.booster import Booster
 from sapwood.model.io import load
-from sapwood.objective.distributions import PREFIX
 from sapwood.objective.ranking import LOSSES
-
-SURVIVAL = "survival"  # the entry of a model's `params` with what SapwoodSurvival has learned beside the trees
-ANY_LABELS = ("0 or 1", "a number from 0 to 1")  # of objectives for two classes, which regressors have too
-WORDS = {  # what the model of an estimator is
-    "SapwoodDistribution": "a distribution",
-    "SapwoodSurvival": "a model of survival",
-    "SapwoodClassifier": "a model of classes",
-    "SapwoodRanker": "a ranking",
-    "SapwoodRegressor": "a model of numbers",
-}
-
-
-def estimators_of(booster: Booster) -> tuple[str, ...]:
-    """The estimators that predict with a model, the usual one first; of a user's objective more than one may."""
-    name, about = booster.objective, OBJECTIVES.get(booster.objective)
-    if name.startswith(PREFIX):
-        return ("SapwoodDistribution",)
-    if SURVIVAL in booster.params:
-        return ("SapwoodSurvival",)
-    if booster.classes is not None or (about is not None and about["labels"] == "a class index"):
-        return ("SapwoodClassifier",)
-    if name in LOSSES:
-        return ("SapwoodRanker",)
-    numbers = ("SapwoodRegressor", "SapwoodRanker")
-    return numbers if about is not None and about["labels"] not in ANY_LABELS else (*numbers, "SapwoodClassifier")
 
 
 class ModelFiles:

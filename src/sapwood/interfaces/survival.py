@@ -19,7 +19,8 @@ from sapwood.data.dataset import Dataset
 from sapwood.device import elementary
 from sapwood.errors import DataError, ParameterError, warn
 from sapwood.interfaces.estimator import BINS, Estimator, EstimatorDataset, documented, signature
-from sapwood.interfaces.files import SURVIVAL, WholeFiles
+from sapwood.interfaces.files import WholeFiles
+from sapwood.interfaces.kinds import SURVIVAL
 from sapwood.interfaces.parameters import PARAMETERS, TARGET_PARAMETERS, rows_with
 from sapwood.interfaces.survival_model import MODELS, Curve, Learned, of_file, with_constants
 from sapwood.metric.survival import concordance

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sapwood.device import elementary
 from sapwood.errors import ModelFormatError, SapwoodError
-from sapwood.interfaces.files import SURVIVAL
+from sapwood.interfaces.kinds import SURVIVAL
 from sapwood.model.booster import Booster
 from sapwood.model.io import load
 from sapwood.objective.survival import Aft, Cox, Hazard

@@ -9,11 +9,11 @@ from typing import Any
 
 from sapwood.data import container
 from sapwood.errors import DataError, ParameterError
-from sapwood.interfaces.files import estimators_of
+from sapwood.interfaces.kinds import estimators_of
 from sapwood.model.booster import Booster
 from sapwood.report import page
 
-__all__ = ["report"]
+__all__ = ["refuse_other", "report"]
 
 INSTEAD = {  # models whose predictions are neither numbers nor classes
     "SapwoodDistribution": "a distribution: score, and sapwood.metric.nll, crps, coverage and pit tell how good it is, "
@@ -51,11 +51,16 @@ def report(
     str
         The page, which loads nothing from anywhere.
     """
-    if (kind := estimators_of(booster)[0]) in INSTEAD:
-        raise ParameterError(f"a report is about numbers or classes; this is {INSTEAD[kind]}.")
+    refuse_other(booster)
     if booster.classes is not None and len(booster.classes) == 1:
         raise DataError(f"the model knows one class only, {booster.classes[0]}: there is nothing to report.")
     text = page.make(booster, X, y, train=train, title=title or "Model report")
     if path is not None:
         container.write(Path(path), text.encode(errors="backslashreplace"))  # a lone surrogate has no UTF-8
     return text
+
+
+def refuse_other(booster: Booster) -> None:
+    """Raise for a model that predicts neither numbers nor classes."""
+    if (kind := estimators_of(booster)[0]) in INSTEAD:
+        raise ParameterError(f"a report is about numbers or classes; this is {INSTEAD[kind]}.")

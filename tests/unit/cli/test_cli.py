@@ -267,3 +267,21 @@ def test_without_the_extra_a_sentence(monkeypatch: pytest.MonkeyPatch, capfd: py
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 2 and "pip install 'sapwood[cli]'" in capfd.readouterr().err
+
+
+def test_distributions_and_survival_are_predicted_not_scored(call: Call, files: Path) -> None:
+    rows = pd.read_csv(files / "rents.csv")
+    X = rows[["size", "floor"]]
+    made = {
+        "mean": sw.SapwoodDistribution("normal", n_folds=0, n_estimators=3).fit(X, rows["rent"]),
+        "risk": sw.SapwoodSurvival(n_estimators=3).fit(X, (rows["rent"], rows["dear"] == "yes")),
+    }
+    for name, model in made.items():
+        model.save(files / f"{name}.sapwood")
+        said = call(f"predict {name}.sapwood rents.csv").out.split()
+        assert said[0] == '"prediction"'
+        np.testing.assert_allclose(np.array(said[1:], float), model.predict(X))
+        assert call(f"predict {name}.sapwood rents.csv --raw").out.startswith('"raw_score_0","raw_score_1"')
+        refused = call(f"evaluate {name}.sapwood rents.csv --target rent")
+        assert refused.status == 2 and "about numbers or classes" in refused.err
+        assert call(f"inspect {name}.sapwood").status == 0
