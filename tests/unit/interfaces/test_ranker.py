@@ -327,6 +327,11 @@ def test_an_arrow_table_with_its_groups() -> None:
     assert model.score(table, Y) == model.score(table, Y, qid=GROUP) > 0.5
 
 
+def test_what_was_chosen_is_said_truly() -> None:
+    said = str(SapwoodRanker(quality="fast").fit(X, Y, GROUP).chosen_)
+    assert "each of 900 rows was held out from 1 of 3 models" in said and "each row is in 2 of them" in said
+
+
 def test_pairs_alone() -> None:
     pairs = np.argsort(-X[:, 0], kind="stable")[:80].reshape(-1, 2)
     for params in ({}, PLAIN):  # automatic and plain

@@ -79,7 +79,9 @@ def rank(given: Mapping[str, Any], data: Dataset, quality: str) -> Booster:
         for one in trained
     )
     seconds, metric = time.monotonic() - start, trained[0].metric.name
-    chosen = Chosen(quality, metric, data.n_rows, int((fold == 0).sum()), 1, False, tried, seconds)
+    held_by = 0 if large else len(trained) // n_folds  # a model of each loss
+    n_held = int((fold == 0).sum())
+    chosen = Chosen(quality, metric, data.n_rows, n_held, len(trained), False, tried, seconds, held_by)
     return replace(booster, chosen=chosen)
 
 

@@ -30,9 +30,7 @@ class Chosen:
     refitted: bool
     tried: tuple[Tried, ...]
     seconds: float
-    held_by: int = (
-        0  # of the models of all folds, whose mean the model is, so many have not seen a row; 0: no such mean
-    )
+    held_by: int = 0  # how many of the models of all folds have not seen a row; 0: the model is not their mean
 
     def __str__(self) -> str:
         held = f"{self.n_held:,} of {self.n_rows:,} rows were held out"
