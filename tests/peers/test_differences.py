@@ -392,3 +392,18 @@ def test_categories_may_be_intervals_fractions_and_times() -> None:
     for column in (pd.cut(X[:, 0], 5), pd.Categorical(X[:, 0].round()), pd.Categorical(day)):
         table = pd.DataFrame({"c": column, "x": X[:, 1]})
         assert np.isfinite(sw.SapwoodRegressor(n_estimators=3).fit(table, Y).predict(table)).all()
+
+
+def test_wrong_things_in_the_right_places() -> None:
+    X = pd.DataFrame({"a": np.arange(60.0)})
+    y = (X["a"] > 20).astype(int)
+    model = sw.SapwoodClassifier(n_estimators=2).fit(X, y)
+    with pytest.raises(DataError, match=r"labels go into Dataset\(X, label=y\)"):
+        sw.train({"n_estimators": 2}, X, y)
+    with pytest.raises(DataError, match="Expected a 2-D table as X, got a series"):
+        model.predict(X.iloc[0])
+    with pytest.raises(ParameterError, match=r"give booster.explain\(X\)"):
+        sw.plot.beeswarm(model)
+    with pytest.raises(ParameterError, match="prettified of get_feature_importance"):
+        model.get_feature_importance(prettified=True)
+    sw.train({"n_estimators": 2}, sw.Dataset(X, y), callbacks=[sw.log_evaluation(0)])

@@ -74,6 +74,8 @@ def train(
         data has groups, whole ones are; with ``has_time`` the last rows, or groups, are. With ``quality``, the model of
         an automatic fit (docs/defaults.md).
     """
+    if hasattr(n_estimators, "__len__"):
+        raise DataError("train takes params, data and a number of rounds; labels go into Dataset(X, label=y).")
     given_valid, into = arguments.peer_arguments(more, valid), more.pop("evals_result", None)
     init_model = load(init_model) if isinstance(init_model, str | os.PathLike) else init_model
     params, rows = arguments.in_order(params, data, more)

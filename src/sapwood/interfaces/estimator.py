@@ -330,7 +330,8 @@ class Estimator(ModelFiles, PeerNames, BaseEstimator):
 
     def _check_names(self, X: Any) -> None:
         """Raise or warn as scikit-learn does if column names differ from those seen in fit."""
-        if not (isinstance(X, np.ndarray) and X.dtype.names):  # scikit-learn does not know structured arrays
+        # scikit-learn knows no structured arrays, and the model says more of what is no table.
+        if not (isinstance(X, np.ndarray) and X.dtype.names) and getattr(X, "ndim", 2) == 2:
             validate_data(self, X, reset=False, skip_check_array=True, ensure_2d=False)
 
     def _learn_target(self, y: NDArray[Any], settings: dict[str, Any], known: NDArray[Any] | None) -> NDArray[Any]:

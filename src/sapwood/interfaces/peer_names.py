@@ -129,8 +129,12 @@ class PeerNames:
         """CatBoost's name of `best_score_`."""
         return self.best_score_
 
-    def get_feature_importance(self, data: Any = None, type: str = "FeatureImportance") -> NDArray[np.float64]:
+    def get_feature_importance(
+        self, data: Any = None, type: str = "FeatureImportance", **more: Any
+    ) -> NDArray[np.float64]:
         """CatBoost's: how much predictions change with each column, in percent; or the Shapley values of a Pool."""
+        if unknown := [name for name, value in more.items() if value]:
+            raise ParameterError(f"{unknown[0]} of get_feature_importance is not available; see feature_names_.")
         if type == "ShapValues" and data is not None:
             return contributions(self.booster_, getattr(data, "data", data), None, None)
         if type not in ("FeatureImportance", "PredictionValuesChange"):

@@ -78,6 +78,8 @@ def one_output(told: Any, output: int | str | None) -> tuple[Floats, Floats, str
 
 
 def without_interactions(told: Any) -> None:
-    """Raise where an explanation has interactions."""
+    """Raise where an explanation has interactions, or something is no explanation."""
+    if not hasattr(told, "base_values"):
+        raise ParameterError(f"this plot shows an Explanation, not a {type(told).__name__}; give booster.explain(X).")
     if told.values.ndim > 2 + (told.output_names is not None):
         raise DataError("this plot shows values by column; explain without interactions=True.")

@@ -12,7 +12,7 @@ from sapwood.errors import ParameterError
 
 def log_evaluation(period: int = 1, show_stdv: bool = True) -> Callback:
     """LightGBM's: print the metrics every so many rounds; never, if not positive."""
-    return progress(max(0, period))
+    return progress(period) if period > 0 else lambda view: None
 
 
 def record_evaluation(eval_result: MutableMapping[str, Any]) -> Callable[[Any], None]:

@@ -37,7 +37,7 @@ class FewRows:
 
     def knows(self, X: Any) -> bool:
         """Whether something is a data frame of pandas with these names in their order."""
-        return hasattr(X, "_mgr") and self._place(X.columns) is not None
+        return hasattr(X, "_mgr") and X.ndim == 2 and self._place(X.columns) is not None
 
     def read(self, X: Any) -> NDArray[np.float64] | None:
         """The table as numbers and codes, (n_rows, n_columns); None where `read` must look at it."""
