@@ -13,9 +13,9 @@ from pathlib import Path
 HOUSE = Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".cu"}
 MAX_SOURCES = (
-    60_800  # lines of src/ in all. 48,500 with the command line, plots, the report, Dask, ranking and survival;
+    61_000  # lines of src/ in all. 48,500 with the command line, plots, the report, Dask, ranking and survival;
 )
-# room for streaming, distributions, raw text and the rest of the GPU; 60,800 for what is left of issues 17 to 22
+# room for streaming, distributions, raw text and the rest of the GPU; 61,000 for what is left of issues 17 to 22
 # (of the GPU: Shapley values, metrics; files of survival, holders that own columns)
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
@@ -26,7 +26,7 @@ WIDE_CLASSES = {
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
-    "src/sapwood": 785,  # the peers' names of what is here
+    "src/sapwood": 800,  # the peers' names of what is here, warnings that others show
     "src/sapwood/params": 2140,  # what to write instead of the peers' names; defaults of other tasks
     "src/sapwood/device": 290,  # and arrays in the memory of a GPU
     "src/sapwood/device/cuda": 2400,  # training, prediction, Shapley values, metrics, tables in device memory
@@ -40,7 +40,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/model": 2260,  # what must hold of a model, apart; the peers' names
     "src/sapwood/model/convert": 2240,
     "src/sapwood/model/explain": 1345,
-    "src/sapwood/boost": 2330,  # and memory under a limit, and what a GPU has not
+    "src/sapwood/boost": 2370,  # and memory under a limit, and what a GPU has not
     "src/sapwood/boost/auto": 1290,  # with the fit of distributions; races, stops and members by their worth
     "src/sapwood/boost/loops": 350,
     "src/sapwood/boost/round": 1320,  # the peers' names of callbacks; evaluation rows on a device
@@ -50,7 +50,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/report": 1330,
     "src/sapwood/cli": 1900,  # ten commands
     "src/sapwood/plot": 1550,  # sixteen plots; where they draw, in one place
-    "src/sapwood/dask": 1470,
+    "src/sapwood/dask": 1560,  # and arguments of fit, scores, errors and warnings shown at the client
     "src/sapwood/core": 85,
     "src/sapwood/core/math": 830,  # ranks of splits, metrics by row, for the CPU and the GPU
     "src/sapwood/core/objective": 505,  # about 24 lines a loss

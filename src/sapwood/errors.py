@@ -5,7 +5,9 @@ In: an unknown name, and those that exist; a text. Out: a hint that suggests nea
 
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from difflib import get_close_matches
 from os.path import dirname, sep
 
@@ -68,8 +70,25 @@ def near(name: str, choices: Iterable[str]) -> str:
     return f"did you mean {' or '.join(found)}?" if found else ""
 
 
+_heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)
+
+
+@contextmanager
+def warnings_heard() -> Iterator[list[str]]:
+    """Collect the warnings of this thread, for somebody else to show, while this block lasts."""
+    said: list[str] = []
+    token = _heard.set(said)
+    try:
+        yield said
+    finally:
+        _heard.reset(token)
+
+
 def warn(text: str) -> None:
     """Warn at the line of the user's program that called into the package, however deep the reason lies."""
+    if (said := _heard.get()) is not None:
+        said.append(text)
+        return
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         level, frame = level + 1, frame.f_back

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import csv, feather, parquet
 
 import sapwood
 from sapwood import Dataset
+from sapwood.device import host
 from sapwood.errors import MemoryLimitError, ParameterError
 
 N_ROWS, N_COLUMNS = 800_000, 6
@@ -159,7 +161,10 @@ def test_resident_memory_stays_below_the_limit_while_files_are_read(
 
 
 def test_a_limit_that_is_too_small(store: Path) -> None:
-    data = Dataset.open(store, memory_limit="20MB", verify=False)
+    for given in (500, "20MB"):
+        with pytest.raises(MemoryLimitError, match=r"this process has [0-9.]+ MB already; .* a unit .*: '500MB'"):
+            Dataset.open(store, memory_limit=given, verify=False)
+    data = Dataset.open(store, memory_limit=host.resident_bytes() + 2_000_000, verify=False)
     with pytest.raises(MemoryLimitError, match=r"needs at least [0-9.]+ [MG]B .* Raise the limit, or"):
         sapwood.train({"n_estimators": 1}, data)
     assert sapwood.estimate_cost({}, data).least > 20e6
@@ -175,6 +180,23 @@ def test_what_cannot_be_limited(store: Path) -> None:
         sapwood.train({"boosting": "ordered"}, data)
 
 
+def test_many_categories_under_a_limit(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=600), "k": rng.choice([f"v{i}" for i in range(50)], 600)})
+    X.assign(y=X.a > 0).to_parquet(tmp_path / "0.parquet")
+    Dataset.from_files(tmp_path / "0.parquet", "y", store=tmp_path / "store")
+    data = Dataset.open(tmp_path / "store", memory_limit="4GB")
+    params = {"objective": "logistic", "n_estimators": 3}
+    with pytest.warns(UserWarning, match="'partition' is used for 'k', where a default fit in memory uses 'ordered'"):
+        found = sapwood.train(params, data)
+    same = {**params, "category_encoding": "partition"}
+    own = sapwood.train(same, Dataset(X, label=X.a > 0))
+    assert sapwood.train(same, data).to_bytes() == own.to_bytes()
+    np.testing.assert_array_equal(found.predict(X), own.predict(X))
+    with pytest.raises(ParameterError, match="keeps statistics of all rows in memory"):
+        sapwood.train({**params, "category_encoding": "ordered"}, data)
+
+
 @pytest.mark.parametrize("wrong", ["much", 0, -1, True, "2 XB", 1.5])
 def test_sizes_that_are_none(store: Path, wrong: Any) -> None:
     with pytest.raises(ParameterError, match="is no size"):
@@ -187,3 +209,7 @@ def test_cost_of_a_table_that_is_not_read_yet() -> None:
     assert large.disk == 2 * 10_000_000 * 20 + 8 * 10_000_000
     with pytest.raises(ParameterError, match="needs the data, or n_rows"):
         sapwood.estimate_cost({})
+    with pytest.raises(ParameterError, match="n_rows=-1 is not a size"):
+        sapwood.estimate_cost({}, n_rows=-1, n_columns=5)
+    with pytest.raises(ParameterError, match="n_rows=5 is for a table that is not read yet"):
+        sapwood.estimate_cost({}, Dataset([[1.0], [2.0]], label=[0, 1]), n_rows=5)

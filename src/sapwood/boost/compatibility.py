@@ -118,9 +118,9 @@ def check(facts: Facts) -> None:
         row.refuse(facts)
 
 
-def allows(this: Condition, facts: Facts) -> bool:
-    """Whether nothing that was asked for excludes what may be chosen freely."""
-    return not any(row.that.holds(facts) for row in TABLE if row.this is this)
+def allows(this: Condition, facts: Facts, but: tuple[Condition, ...] = ()) -> bool:
+    """Whether nothing that was asked for excludes what may be chosen freely; ``but``: what is not looked at."""
+    return not any(row.that.holds(facts) for row in TABLE if row.this is this and row.that not in but)
 
 
 def check_bins(params: Mapping[str, Any], given: Mapping[str, Any], data: Dataset) -> None:
@@ -129,6 +129,11 @@ def check_bins(params: Mapping[str, Any], given: Mapping[str, Any], data: Datase
     for name in (*BIN_PARAMS, "device"):
         has = data.device.name if name == "device" else getattr(data, name)
         if name in asked and params[name] != has:
+            if data.store is not None and name in ("tree_method", "linear_leaves", "device"):
+                raise ParameterError(
+                    f"{called(name, given)} needs all rows in memory, and those of this data are read "
+                    f"from a store; leave it out, or make the data with Dataset(X, label=y)."
+                )
             raise ParameterError(f"{called(name, given)}, but the data was made with {has!r}; give it to Dataset too.")
     wanted, made = ({name: of[name] for name in BY_RECIPE} for of in (params, vars(data)))
     others = [name for name in BY_RECIPE if name not in asked and wanted[name] != made[name]]
@@ -497,6 +502,12 @@ TABLE: list[Row] = [
         "category_encoding={p[category_encoding]!r} cannot go on from init_model: it knows more of its training rows "
         "than the trees do; choose category_encoding='partition'."),
     *no(STATISTICS, SMOOTH, NOT_SMOOTH),
+    *no(STATISTICS, DEALT,
+        "category_encoding={p[category_encoding]!r} needs one order of all rows, which are dealt to several holders; "
+        "choose category_encoding='partition'."),
+    *no(STATISTICS, LIMITED,
+        "category_encoding={p[category_encoding]!r} keeps statistics of all rows in memory, and the data has a "
+        "memory_limit; choose category_encoding='partition', or open the data without a limit."),
     # Checkpoints
     *no(CV, changed("checkpoint"),
         "checkpoint follows a single training, not those of a cross-validation; leave it out."),
@@ -523,18 +534,12 @@ TABLE: list[Row] = [
         "tree_method='exact' sorts all rows, which are dealt to several holders; use tree_method='hist'."),
     *no(DEALT, ORDERED,
         "boosting='ordered' needs one order of all rows, which are dealt to several holders; choose boosting='plain'."),
-    *no(DEALT, STATISTICS,
-        "category_encoding={p[category_encoding]!r} needs one order of all rows, which are dealt to several holders; "
-        "choose category_encoding='partition'."),
     *no(DEALT, OWN, "objective {f.objective.name!r} is your own, and sees the rows of one holder only; choose one by "
                     "its name."),
     *no(DEALT, Condition("your own metric", lambda f: any(callable(one) for one in np.atleast_1d(
         np.array(f.params["eval_metric"], object)))),
         "eval_metric has a function, which sees the rows of one holder only; choose metrics by their names."),
     # Rows that are streamed under a limit of memory
-    *no(LIMITED, STATISTICS,
-        "category_encoding={p[category_encoding]!r} keeps statistics of all rows in memory, and the data has a "
-        "memory_limit; choose category_encoding='partition', or open the data without a limit."),
     *no(LIMITED, ORDERED,
         "boosting='ordered' keeps permutations of all rows in memory, and the data has a memory_limit; choose "
         "boosting='plain', or open the data without a limit."),

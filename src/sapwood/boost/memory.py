@@ -15,6 +15,7 @@ from sapwood.data.streaming.limits import text_of
 from sapwood.device import host
 from sapwood.device.threads import threads
 from sapwood.errors import DataError, MemoryLimitError, ParameterError
+from sapwood.params.types import is_integer
 
 WINDOW = 48 << 20  # bytes of a store that are in memory at a time, at least
 PER_THREAD = 12 << 20  # what a thread may touch between two looks at resident memory
@@ -83,7 +84,7 @@ def estimate_cost(
     *,
     n_rows: int | None = None,
     n_columns: int | None = None,
-    n_outputs: int = 1,
+    n_outputs: int | None = None,
 ) -> Cost:
     """Tell ahead what a training takes: memory, with and without a store, and disk.
 
@@ -95,13 +96,22 @@ def estimate_cost(
         The training rows. Not given: ``n_rows`` and ``n_columns`` say how many there will be.
     n_rows, n_columns : int, optional
         The size of a table that is not read yet.
-    n_outputs : int
-        Trees of a round: the classes, where there are more than two. Not needed with ``data``.
+    n_outputs : int, optional
+        Trees of a round: the classes, where there are more than two; else 1. Not for ``data``, which has them.
 
     Returns
     -------
     Cost
     """
+    sizes = {"n_rows": n_rows, "n_columns": n_columns, "n_outputs": n_outputs}
+    for name, value in sizes.items():
+        if value is not None and data is not None:
+            raise ParameterError(
+                f"{name}={value!r} is for a table that is not read yet, and data is given; leave it out."
+            )
+        if value is not None and (not is_integer(value) or value < 1):
+            raise ParameterError(f"{name}={value!r} is not a size; give an integer of at least 1.")
+    n_outputs = 1 if n_outputs is None else n_outputs
     if data is not None:
         spec = make_spec(params or {}, data, None, watched=False)
         cost = _cost(spec.params, _shape(spec, data, spec.params["early_stopping_rounds"] is not None))

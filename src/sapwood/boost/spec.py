@@ -23,7 +23,7 @@ from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.data.dealt import check_labels
 from sapwood.device import elementary
 from sapwood.device.threads import threads
-from sapwood.errors import DataError, ParameterError
+from sapwood.errors import DataError, ParameterError, warn
 from sapwood.model.booster import Booster
 from sapwood.params import by_hand, constraints, gains, given_names, names, peers, resolve
 from sapwood.params.types import Number
@@ -209,10 +209,8 @@ def check_data(
 
 def derive(params: dict[str, Any], facts: compatibility.Facts) -> leaf.LeafPlan:
     """Replace every 'auto' that depends on the data, and plan the leaves."""
-    goal, data, init_model, n_outputs = facts.objective, facts.data, facts.init_model, facts.n_outputs
-    countable = params["forced_splits"] is None and compatibility.allows(compatibility.STATISTICS, facts)
-    shared = n_outputs > 1 and params["multi_strategy"] == "multi_output_tree"
-    params["category_encoding"] = category_encoding.choose_encoding(params, data, countable, shared)
+    goal, data, init_model = facts.objective, facts.data, facts.init_model
+    params["category_encoding"] = _encoding(params, facts)
     compatibility.check(facts)
     if isinstance(params["learning_rate"], str):  # "auto"
         watched = facts.watched or params["early_stopping_rounds"] is not None
@@ -227,7 +225,32 @@ def derive(params: dict[str, Any], facts: compatibility.Facts) -> leaf.LeafPlan:
     sampling.warn_of_no_draw(params, range(first, first + params["n_estimators"]))
     directions = constraints.numbers(params["monotone_constraints"], data.feature_names, 0)
     from_other_rows = params["boosting"] == "ordered" or bool(facts.encoded)
-    return leaf.make_plan(goal, params, n_outputs, directions, from_other_rows)
+    return leaf.make_plan(goal, params, facts.n_outputs, directions, from_other_rows)
+
+
+def _encoding(params: Mapping[str, Any], facts: compatibility.Facts) -> category_encoding.Given:
+    """The encoding of categories; warn where it is another one than rows in memory would get."""
+    places = {
+        compatibility.DEALT: "need one order of all rows, which are dealt to several holders",
+        compatibility.LIMITED: "keep facts of all rows in memory, and the data has a memory_limit",
+    }
+    why = next((said for place, said in places.items() if place.holds(facts)), None)
+    shared = facts.n_outputs > 1 and params["multi_strategy"] == "multi_output_tree"
+    countable = params["forced_splits"] is None and compatibility.allows(compatibility.STATISTICS, facts, tuple(places))
+    usual = category_encoding.choose_encoding(params, facts.data, countable, shared)
+    if why is None:
+        return usual
+    found = category_encoding.choose_encoding(params, facts.data, False, shared)
+    if found != usual:
+        word = "onehot" if shared else "partition"
+        before, after = ({} if one is None or isinstance(one, str) else one for one in (usual, found))
+        other = [name for name in before if before[name] != after.get(name, "partition")]
+        warn(
+            f"category_encoding={word!r} is used for {', '.join(map(repr, other[:5]))}{', ...' if other[5:] else ''}, "
+            f"where a default fit in memory uses 'ordered': ordered statistics {why}. The model differs from that of "
+            f"such a fit; for the same bytes, and without this warning, set category_encoding={word!r} in both."
+        )
+    return found
 
 
 def raw_start(base: Any, goal: objective.Objective, start: Any) -> float:

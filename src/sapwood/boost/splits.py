@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.data.dataset import Dataset
+from sapwood.data.dealt import total
 from sapwood.device import host
 from sapwood.errors import DataError, ParameterError, warn
 from sapwood.params.types import flag, is_integer
@@ -27,10 +28,11 @@ def holdout_of(params: Mapping[str, Any], data: Dataset, classes: Floats | None)
     return data.of_this_holder(holdout(seed, fraction, data.n_total, weight, by_class, data.group, last=last))
 
 
-def say_holdout(held: Mask) -> None:
+def say_holdout(held: Mask, data: Dataset) -> None:
     """Say that rows are held out which nobody has spoken of: where XGBoost and LightGBM raise."""
+    n_held = total(data.reduce, int(held.sum()))
     warn(
-        f"early stopping has no validation set: {int(held.sum()):,} of {len(held):,} rows are held out for it. Give "
+        f"early stopping has no validation set: {n_held:,} of {data.n_total:,} rows are held out for it. Give "
         "one, or set validation_fraction to say that this is meant."
     )
 

@@ -139,7 +139,7 @@ def _train(
         data = class_weight.with_class_weight(data, spec.factor)
         held = splits.holdout_of(spec.params, data, spec.classes) if holds else None
         if held is not None and not said:
-            splits.say_holdout(held)
+            splits.say_holdout(held, data)
         follow = follow or (_checkpoint if spec.params["checkpoint"] is not None else None)
         follower = None if follow is None else follow(_facts(spec, sets, fingerprint), spec)
         return _rounds(spec, data, held, sets, follower, training, fingerprint)

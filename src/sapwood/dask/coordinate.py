@@ -112,6 +112,8 @@ async def _attempt(plan: Plan, sizes: Sequence[Sequence[int]], attempt: int) -> 
     try:
         await _watch(plan, tasks, addresses)
         found: list[dict[str, Any]] = await client.gather(tasks)
+        if error := next((one["error"] for one in found if "error" in one), None):
+            raise error
         return found
     finally:
         await client.cancel(tasks, force=True)
@@ -121,7 +123,12 @@ async def _watch(plan: Plan, tasks: Sequence[Future], addresses: Sequence[str]) 
     """Return when all tasks are done; raise the most telling error of those that failed, or of a lost worker."""
     loop = asyncio.get_running_loop()
     looked, failed_at = loop.time(), None
+    early: set[str] = set()  # tasks that returned while others run on: one may have returned an error
     while any(task.status == "pending" for task in tasks):
+        for task in [one for one in tasks if one.status == "finished" and one.key not in early]:
+            early.add(task.key)
+            if (returned := (await task).get("error")) is not None:
+                raise returned
         failed = [task for task in tasks if task.status in ("error", "cancelled", "lost")]
         if failed and failed_at is None:
             failed_at = loop.time()
@@ -136,6 +143,9 @@ async def _watch(plan: Plan, tasks: Sequence[Future], addresses: Sequence[str]) 
     failed = [task for task in tasks if task.status in ("error", "cancelled", "lost")]
     if not failed:
         return
+    for task in [one for one in tasks if one.status == "finished" and one.key not in early]:
+        if (returned := (await task).get("error")) is not None:
+            raise returned
     if (error := await _own_error(failed)) is not None:
         raise error
     errors = [await task._exception() for task in failed if task.status == "error"]

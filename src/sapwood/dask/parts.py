@@ -16,6 +16,12 @@ from sapwood.dask import rows
 from sapwood.errors import DataError
 
 
+def on_cluster(collection: Any) -> bool:
+    """Whether something is a Dask collection, or a list of delayed objects or futures; else it is in memory."""
+    listed = isinstance(collection, list | tuple) and len(collection) > 0
+    return hasattr(collection, "dask") or (listed and isinstance(collection[0], Delayed | Future))
+
+
 def blocks(collection: Any, what: str, like: Any = None) -> list[Any]:
     """The blocks of rows of a collection: delayed objects or futures. ``like``: an array with the wanted blocks."""
     if isinstance(collection, dask.array.Array):

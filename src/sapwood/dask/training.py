@@ -10,11 +10,11 @@ from distributed import Client, get_client, rejoin, secede
 from distributed.worker import thread_state
 
 from sapwood.boost.round.callback import Callback
-from sapwood.boost.spec import merge_arguments, resolve_params
+from sapwood.boost.spec import merge_arguments, resolve_objective, resolve_params
 from sapwood.dask import parts
 from sapwood.dask.coordinate import Plan, run
 from sapwood.data.dataset_file import BIN_PARAMS
-from sapwood.errors import DataError, ParameterError
+from sapwood.errors import DataError, ParameterError, warn
 from sapwood.model import io
 from sapwood.model.booster import Booster
 from sapwood.params import given_names, names
@@ -71,9 +71,12 @@ def train(
     """
     client = get_client() if client is None else client
     params = merge_arguments(train, params, n_estimators, more)
-    return _outside_the_pool(  # type: ignore[no-any-return]
-        client, start_training, client, params, X, y, weight, valid, callbacks, init_model, timeout
+    said: list[str] | None = None if client.asynchronous else []
+    found: Booster = _outside_the_pool(
+        client, start_training, client, params, X, y, weight, valid, callbacks, init_model, timeout, said
     )
+    show_warnings(said)
+    return found
 
 
 async def start_training(
@@ -86,8 +89,12 @@ async def start_training(
     callbacks: Sequence[Callback] | None,
     init_model: Booster | None,
     timeout: float,
+    said: list[str] | None,
 ) -> Booster:
-    """Train, in the event loop of the client; the arguments of `train`."""
+    """Train, in the event loop of the client; the arguments of `train`.
+
+    Warnings of the workers are added to ``said``; None: they are shown.
+    """
     settings, sets = _settings(params, init_model), _named(valid)
     plan = Plan(client, timeout)
     plan.parts = [parts.start(client, plan.name, X, y, weight)]
@@ -100,10 +107,16 @@ async def start_training(
         "valid": {name: own[2] is not None for name, own in sets.items()},  # whether they have weights
         "init_model": init_model,
     }
-    return await _train(plan, _printer(settings["verbose"]))
+    return await _train(plan, _printer(settings["verbose"]), said)
 
 
-async def _train(plan: Plan, show: Callable[[Mapping[str, Any]], None]) -> Booster:
+def show_warnings(said: list[str] | None) -> None:
+    """Show what workers warned of, at the user's line."""
+    for one in said or ():
+        warn(one.replace("dealt to several holders", "on several workers"))
+
+
+async def _train(plan: Plan, show: Callable[[Mapping[str, Any]], None], said: list[str] | None) -> Booster:
     topic = f"sapwood-{plan.name}"
 
     def heard(event: tuple[float, Mapping[str, Any]]) -> None:
@@ -115,6 +128,10 @@ async def _train(plan: Plan, show: Callable[[Mapping[str, Any]], None]) -> Boost
         found = await run(plan)
     finally:
         plan.client.unsubscribe_topic(topic)
+    if said is None:
+        show_warnings(found["warnings"])
+    else:
+        said += found["warnings"]
     return io.decode(found["model"], history=found["history"])
 
 
@@ -140,6 +157,7 @@ def _settings(params: Mapping[str, Any], init_model: Booster | None) -> dict[str
         raise ParameterError("checkpoint is for a process that holds all rows; workers keep the rounds in memory.")
     if settings["device"] != "cpu" and "device" in given_names(params):
         raise ParameterError(f"device={settings['device']!r} is not for a cluster; leave it out.")
+    resolve_objective(dict(settings), params, init_model)  # raises here what workers would raise
     return settings
 
 

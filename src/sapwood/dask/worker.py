@@ -15,7 +15,7 @@ from sapwood.dask.journal import Journal
 from sapwood.dask.link import DaskLink
 from sapwood.dask.rows import Part, empty
 from sapwood.data.dataset import Dataset
-from sapwood.errors import DataError
+from sapwood.errors import DataError, ParameterError, warnings_heard
 from sapwood.holders import Communicator
 from sapwood.reduce import Reduce
 
@@ -26,17 +26,29 @@ def hold(job: Mapping[str, Any], parts: Sequence[Part], valid: Sequence[Sequence
     """Train on the parts of one holder, together with the others.
 
     job: what all holders have in common; `positions` by holder, for the training rows and each validation set.
-    Returns the model of rank 0 and what it cost; of the others its fingerprint.
+    Returns the model of rank 0 and what it cost; of the others its fingerprint. A wrong parameter or table is returned
+    as an error, for the client to raise: Dask prints what a task raises, as if the worker had failed.
     """
     worker = get_worker()
     link = DaskLink(worker, worker.get_current_task(), job["name"], rank, job["addresses"], job["timeout"])
     secede()  # other tasks can start while this one runs, so that two trainings never wait for each other
     try:
-        return _train(worker, link, job, parts, valid)
+        with warnings_heard() as said:
+            return _train(worker, link, job, parts, valid) | {"warnings": said}
+    except (ParameterError, DataError) as error:
+        return {"error": _of_workers(error.with_traceback(None))}
     except Exception as error:
         raise error.with_traceback(None) from None  # Dask keeps the error, which must not keep the rows
     finally:
         link.close()
+
+
+def _of_workers(error: Exception) -> Exception:
+    """An error in words of Dask, without what was raised before it."""
+    for holder, own in (("dealt to several holders", "on several workers"), ("of one holder", "of one worker")):
+        error.args = tuple(one.replace(holder, own) if isinstance(one, str) else one for one in error.args)
+    error.__cause__ = error.__context__ = None
+    return error
 
 
 def _train(

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sapwood import SapwoodClassifier, SapwoodRegressor
-from sapwood.errors import ParameterError
+from sapwood.errors import DataError, ParameterError
 
 distributed = pytest.importorskip("distributed")
 import dask.array as da  # noqa: E402
@@ -44,6 +44,9 @@ def test_classifier(names: list[str], client: Any) -> None:
     np.testing.assert_array_equal(model.predict_proba(X_dask).compute(), own.predict_proba(table))
     np.testing.assert_array_equal(model.decision_function(X_dask).compute(), own.decision_function(table))
     np.testing.assert_array_equal(model.predict(table), own.predict(table))
+    assert model.score(X_dask, y_dask, client=client) == model.score(table, y) == own.score(table, y)
+    leaves = model.predict(X_dask, pred_leaf=True).compute()
+    np.testing.assert_array_equal(leaves, own.predict(table, pred_leaf=True))
     assert type(model.to_local()) is SapwoodClassifier
 
 
@@ -55,6 +58,12 @@ def test_regressor_with_validation_rows_and_weights(client: Any) -> None:
     model = DaskSapwoodRegressor(**how).fit(*parts[:3], X_val=parts[3], y_val=parts[4], client=client)
     assert model.booster_.to_bytes() == own.booster_.to_bytes()
     assert model.best_iteration_ == own.best_iteration_
+    assert model.score(*parts[:3], client=client) == own.score(X[:400], y[:400], w[:400])
+    given: dict[str, Any] = {"eval_metric": "mae", "early_stopping_rounds": 2, "eval_names": ["mine"]}
+    own = SapwoodRegressor(quality=None, **HOW).fit(X[:400], y[:400], eval_set=[(X[400:], y[400:])], **given)
+    model = DaskSapwoodRegressor(**HOW).fit(*parts[:2], eval_set=[tuple(parts[3:])], client=client, **given)
+    assert model.booster_.to_bytes() == own.booster_.to_bytes()
+    assert model.booster_.history == own.booster_.history and list(model.booster_.history["mine"]) == ["mae"]
 
 
 def test_labels_of_several_columns(client: Any) -> None:
@@ -69,3 +78,12 @@ def test_labels_of_several_columns(client: Any) -> None:
 def test_an_automatic_fit_is_refused(client: Any) -> None:
     with pytest.raises(ParameterError, match="on Dask a fit is a plain one"):
         DaskSapwoodRegressor(quality="fast").fit(dd.from_pandas(X, npartitions=1), dd.from_pandas(X.a, npartitions=1))
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(ParameterError, match=r"client is an argument of fit, not a parameter: fit\(X, y, client="):
+        DaskSapwoodClassifier(client=3)
+    with pytest.raises(DataError, match=r"X is a DataFrame, .*; data in memory is for SapwoodClassifier"):
+        DaskSapwoodClassifier().fit(X, NAMES)
+    with pytest.raises(TypeError, match="has no argument 'group'"):
+        DaskSapwoodRegressor().fit(dd.from_pandas(X, npartitions=1), dd.from_pandas(X.a, npartitions=1), group=3)

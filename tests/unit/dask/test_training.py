@@ -321,17 +321,31 @@ def broken() -> None:
         (DataError, "y has 2 partitions and X 1", {"y": lambda: frame(Y, [400, 500])}),
         (DataError, "there are no rows", {"X": lambda: cut(X, [0]), "y": lambda: cut(Y, [0])}),
         (DataError, "chunk 0", {"y": lambda: cut(Y[:10], [10])}),
-        (ParameterError, "boosting='ordered' needs one order", {"boosting": lambda: "ordered"}),
+        (ParameterError, "needs one order of all rows, which are on several workers", {"boosting": lambda: "ordered"}),
+        (ParameterError, "objective='logistik' is unknown", {"params": lambda: {"objective": "logistik"}}),
         (ParameterError, "quality is for an automatic fit", {"quality": lambda: "fast"}),
         (ParameterError, "checkpoint is for a process", {"checkpoint": lambda: "x"}),
         (ParameterError, "unknown parameter", {"params": lambda: {"max_leafs": 3}}),
         (DataError, "validation set 'valid_0' is not a tuple", {"valid": lambda: [3]}),
     ],
 )
-def test_errors(error: type[Exception], message: str, change: dict[str, Any], client: Any) -> None:
+def test_errors(error: type[Exception], message: str, change: dict[str, Any], client: Any, caplog: Any) -> None:
     given = {"params": PARAMS, "X": frame(X, [N]), "y": frame(Y, [N])} | {name: make() for name, make in change.items()}
     with pytest.raises(error, match=message):
         on_dask.train(**given, client=client)
+    assert error is KeyError or not [one for one in caplog.records if one.levelname == "ERROR"]
+
+
+def test_many_categories(client: Any) -> None:
+    table = X[["a", "b"]].assign(k=RNG.choice([f"v{i}" for i in range(50)], N))
+    parts = frame(table, [300, 600]), frame(Y, [300, 600])
+    with pytest.warns(UserWarning, match=r"'partition' is used for 'k', .* which are on several workers") as said:
+        found = on_dask.train(PARAMS, *parts, client=client)
+    assert [one.filename for one in said] == [__file__]
+    same = {**PARAMS, "category_encoding": "partition"}
+    own = sapwood.train(same, Dataset(table, label=Y))
+    assert on_dask.train(same, *parts, client=client).to_bytes() == own.to_bytes()
+    np.testing.assert_array_equal(found.predict(table), own.predict(table))
 
 
 def test_predict_and_explain(client: Any) -> None:

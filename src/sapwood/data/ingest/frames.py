@@ -169,15 +169,15 @@ def _from_column(
     return from_series(series, where, category) if stored is None else stored
 
 
-def take_column(X: Any, name: str) -> tuple[NDArray[Any], Any]:
-    """A column of a data frame by name, and the frame without it."""
+def take_column(X: Any, name: str, what: str = "X") -> tuple[NDArray[Any], Any]:
+    """A column of a data frame by name, and the frame without it; errors call the frame ``what``."""
     import narwhals as nw
 
-    found = wrap(X, "X")
+    found = wrap(X, what)
     if not isinstance(found, nw.DataFrame):
-        raise DataError(f"{name!r} names a column of X, which has no names; give the values themselves.")
+        raise DataError(f"{name!r} names a column of {what}, which has no names; give the values themselves.")
     if name not in found.columns:
-        raise DataError(f"X has no column {name!r}; {suggest(name, found.columns)}")
+        raise DataError(f"{what} has no column {name!r}; {suggest(name, found.columns)}")
     return found[name].to_numpy(), found.drop(name).to_native()
 
 

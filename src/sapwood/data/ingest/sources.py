@@ -48,6 +48,7 @@ class Source:
     check: Callable[[], None] = field(default=lambda: None)  # raises where it has changed
     n_rows: int | None = None  # where that is known ahead
     batch_bytes: int = 0  # of a batch, where that is known ahead
+    where: Callable[[], str] = field(default=lambda: "")  # what errors call the last batch, where it has a name
 
 
 def files(paths: Any, columns: Sequence[str] | None, thrift: Thrift) -> Source:
@@ -55,6 +56,7 @@ def files(paths: Any, columns: Sequence[str] | None, thrift: Thrift) -> Source:
     found = expand(paths)
     before = [_state(path) for path in found]
     types: dict[str, Any] = {}
+    now = ""  # the file that is read
 
     def check() -> None:
         for path, state in zip(found, before, strict=True):
@@ -63,8 +65,10 @@ def files(paths: Any, columns: Sequence[str] | None, thrift: Thrift) -> Source:
 
     def read() -> Iterator[Any]:
         check()
+        nonlocal now
         names: list[str] | None = None
         for path in found:
+            now = str(path)
             for table in _read_file(path, columns, types, thrift):
                 if names is None:
                     names = table.column_names
@@ -77,7 +81,7 @@ def files(paths: Any, columns: Sequence[str] | None, thrift: Thrift) -> Source:
 
     what = str(found[0]) if len(found) == 1 else f"{len(found)} files"
     identity = {"files": before, "columns": columns and list(columns)}
-    return Source(read, what, identity, False, check, _count(found), thrift.batch_bytes)
+    return Source(read, what, identity, False, check, _count(found), thrift.batch_bytes, lambda: now)
 
 
 def expand(paths: Any) -> list[Path]:

@@ -13,7 +13,7 @@ from sapwood.data.bin_arguments import arguments, usual
 from sapwood.data.ingest import sources
 from sapwood.data.ingest.sources import Source
 from sapwood.data.streaming import build, store
-from sapwood.data.streaming.limits import resident_below, size_of, thrift
+from sapwood.data.streaming.limits import limit_of, resident_below, thrift
 from sapwood.data.streaming.reading import Request
 from sapwood.data.streaming.store import Head
 from sapwood.device.threads import threads
@@ -84,14 +84,13 @@ class Streamed:
         -------
         Dataset
         """
-        taken = {"label": label, "weight": weight, "init_score": init_score, "group": group}
-        taken = {name: column for name, column in taken.items() if column is not None}
-        several = [one if isinstance(one, str) else list(one) for one in taken.values() if one is not None]
+        taken = _taken({"label": label, "weight": weight, "init_score": init_score, "group": group}, "the files")
+        several = [one if isinstance(one, str) else list(one) for one in taken.values()]
         wanted = None
         if columns is not None:
             others = [name for one in several for name in ([one] if isinstance(one, str) else one)]
             wanted = [*columns, *(name for name in others if name not in columns)]
-        source = sources.files(paths, wanted, thrift(size_of(memory_limit)))
+        source = sources.files(paths, wanted, thrift(limit_of(memory_limit)))
         return cls._streamed(source, taken, store, memory_limit, reference, n_jobs, more)
 
     @classmethod
@@ -124,8 +123,7 @@ class Streamed:
         -------
         Dataset
         """
-        taken = {"label": label, "weight": weight, "init_score": init_score, "group": group}
-        taken = {name: column for name, column in taken.items() if column is not None}
+        taken = _taken({"label": label, "weight": weight, "init_score": init_score, "group": group}, "the batches")
         return cls._streamed(sources.batches(batches), taken, store, memory_limit, reference, n_jobs, more)
 
     @classmethod
@@ -155,7 +153,7 @@ class Streamed:
         Dataset
             A damaged or foreign folder raises `DataError`.
         """
-        return cls._opened(Path(store), None, size_of(memory_limit), verify, threads(n_jobs))
+        return cls._opened(Path(store), None, limit_of(memory_limit), verify, threads(n_jobs))
 
     @classmethod
     def _opened(cls, folder: Path, head: Head | None, limit: int | None, verify: bool, n_threads: int) -> Self:
@@ -188,7 +186,7 @@ class Streamed:
         n_jobs: int | None,
         more: dict[str, Any],
     ) -> Self:
-        limit, n_threads = size_of(memory_limit), threads(n_jobs)
+        limit, n_threads = limit_of(memory_limit), threads(n_jobs)
         names = more.pop("feature_names", None)
         own = [more.pop(name, value) for name, value in usual().items()]
         names, bins, categorical = arguments(cls.from_files, own, names, reference, more)
@@ -214,6 +212,21 @@ class Streamed:
         self = cls._opened(folder, None, limit, False, n_threads)
         self._own_folder = own_folder  # goes with the last dataset that reads it
         return self
+
+
+def _taken(given: Mapping[str, Any], where: str) -> dict[str, str | list[str]]:
+    """The columns that are label, weight, init_score and group, as far as they are given."""
+    found: dict[str, str | list[str]] = {}
+    for name, column in given.items():
+        several = name in ("label", "init_score") and isinstance(column, list | tuple) and len(column) > 0
+        if isinstance(column, str):
+            found[name] = column
+        elif several and all(isinstance(one, str) for one in column):
+            found[name] = list(column)
+        elif column is not None:
+            tuples = "; batches may be tuples (table, label, weight)" if where == "the batches" else ""
+            raise DataError(f"{name} is the name of a column of {where}, not a {type(column).__name__}{tuples}.")
+    return found
 
 
 def _existing(folder: Path, asked: Any) -> Head:

@@ -51,7 +51,10 @@ def learn(request: Request, folder: Any) -> Learned:
             one = _Pass(request, vectors, coded)
             try:
                 for batch in one.reader.batches("reading rows"):
-                    one.add(batch)
+                    try:
+                        one.add(batch)
+                    except categories.ColumnTypeError as cause:
+                        raise categories.ColumnTypeError(f"{batch.what}: {cause}") from cause
                 return one.learned()
             except Restart:
                 coded |= one.coded
@@ -69,6 +72,7 @@ class _Pass:
         self.sketch: Any = None
         self.tally: dict[int, Tally] = {}
         self.gone: dict[int, bool] = {}  # columns of categories: whether some row has none
+        self.places: dict[int, dict[bool, str]] = {}  # of each, the first batch that has numbers, and text
         self.spare: dict[int, set[Any]] = {}  # their values in rows that count nothing
         self.numeric: list[int] = []
         self.together = 0  # columns of numbers that are looked at in one pass
@@ -102,7 +106,7 @@ class _Pass:
         n_known = sum(len(one.total) for one in self.tally.values())
         make_room(self.request.memory_limit, CATEGORY_BYTES * n_known, "counting categories")
         for j in sorted(self.coded):
-            self._count(j, columns.as_columns()[j], weight, names)
+            self._count(j, columns.as_columns()[j], weight, names, batch.what)
         for j in range(given, columns.n_columns):
             self._measure(j, columns.as_columns()[j])
         if self.request.source.identity is None:
@@ -147,13 +151,15 @@ class _Pass:
         if found and self.sketch is not None:
             raise Restart
 
-    def _count(self, j: int, column: Any, weight: Floats | None, names: Sequence[str]) -> None:
+    def _count(self, j: int, column: Any, weight: Floats | None, names: Sequence[str], what: str) -> None:
         where = f"column {names[j]!r}, which has categories in a batch,"
         own = ingest.as_categories(column, where)
         if self.known is not None:
             codes = self.known.categories[j].encode(own, f"column {names[j]!r} of data")
             self.gone[j] = self.gone.get(j, False) or bool((codes < 0).any())
             return
+        for is_text in {isinstance(value, str) for value in own.values}:
+            self.places.setdefault(j, {}).setdefault(is_text, what)
         # Weights that are not integers are counted in a pass of their own.
         counts = None if weight is None else np.clip(np.rint(weight), 0, 1 << 20).astype(np.int32)
         self.spare.setdefault(j, set()).update(self.tally.setdefault(j, Tally()).add(own, counts))
@@ -228,6 +234,12 @@ class _Pass:
         tally = self.tally
         if tally and "weight" in self.reader.given and not self._integral():
             tally = self._counted_again()
+        for j, one in tally.items():
+            if len({isinstance(value, str) for value in one.total}) > 1:
+                text, numbers = self.places[j][True], self.places[j][False]
+                raise categories.ColumnTypeError(
+                    f"column {names[j]!r} is text in {text}, and numbers in {numbers}; make text of all."
+                )
         return {j: one.dictionary(f"column {names[j]!r}") for j, one in sorted(tally.items())}
 
     def _integral(self) -> bool:

@@ -29,6 +29,21 @@ def size_of(given: Any) -> int | None:
     return int(float(found[1]) * UNITS[found[2].upper()])
 
 
+def limit_of(given: Any) -> int | None:
+    """A `memory_limit`; one that the process has exceeded already raises."""
+    limit = size_of(given)
+    if limit is None or limit >= host.resident_bytes():
+        return limit
+    release_unused()
+    host.release_pages()
+    if limit < (now := host.resident_bytes()):
+        raise MemoryLimitError(
+            f"memory_limit={given!r} is {text_of(limit)}, and this process has {text_of(now)} already; it needs at "
+            "least that. Raise it, and give a unit if it lacks one: '500MB'."
+        )
+    return limit
+
+
 def below(limit: int) -> int:
     """What is left of a limit for resident memory: a twentieth is for what comes between two looks at it."""
     return limit - limit // 20

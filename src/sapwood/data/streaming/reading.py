@@ -43,6 +43,7 @@ class Batch:
     first: int  # the place of the first one among all
     columns: ingest.Columns  # in the order of the first batch, or of the reference
     vectors: dict[str, NDArray[Any]]
+    what: str  # what errors call it: the file that it is of, or its number
 
 
 @dataclass
@@ -75,7 +76,7 @@ class Reader:
         first, source = 0, self.request.source
         for k, given in enumerate(source.read()):
             make_room(self.request.memory_limit, WORK * source.batch_bytes, "reading rows")
-            batch = self._read(given, f"batch {k}", first)
+            batch = self._read(given, source.where() or f"batch {k}", first)
             if batch.columns.n_rows == 0 and self.n_columns >= 0:
                 continue
             yield batch
@@ -90,18 +91,18 @@ class Reader:
             if self.n_columns < 0:
                 self.names, self.n_columns = given.columns.names, given.columns.n_columns
             self.given = frozenset(given.vectors)
-            return Batch(first, given.columns, given.vectors)
+            return Batch(first, given.columns, given.vectors, what)
         table, label, weight = chunked.part(given)
         vectors: dict[str, Any] = {"label": label, "weight": weight}
         for name, column in request.taken.items():
             if vectors.get(name) is not None:
                 raise DataError(f"{what} is a tuple that has a {name}, and {name} names a column; give one of them.")
             if isinstance(column, str):
-                vectors[name], table = ingest.take_column(table, column)
+                vectors[name], table = ingest.take_column(table, column, what)
             else:
                 several = []
                 for one in column:
-                    values, table = ingest.take_column(table, one)
+                    values, table = ingest.take_column(table, one, what)
                     several.append(values)
                 vectors[name] = np.column_stack(several)
         vectors = {name: values for name, values in vectors.items() if values is not None}
@@ -122,11 +123,27 @@ class Reader:
             raise DataError(
                 f"{what} and the batches before it differ in {', '.join(other)}; give all of them the same."
             )
+        self._check_columns(columns, what)
         columns = ingest.align(columns, self.names, self.n_columns)
         checked = {
             name: _checked(name, values, columns.n_rows, f"{name} of {what}") for name, values in vectors.items()
         }
-        return Batch(first, columns, checked)
+        return Batch(first, columns, checked, what)
+
+    def _check_columns(self, columns: ingest.Columns, what: str) -> None:
+        """Raise where a batch has other columns than those before it, or than the reference."""
+        others = "the batches before it" if self.request.reference is None else "the reference"
+        if self.names is None or columns.names is None:
+            if columns.n_columns != self.n_columns:
+                raise DataError(
+                    f"{what} has {columns.n_columns} columns, and {others} {self.n_columns}; give the same."
+                )
+            return
+        lacks = [name for name in self.names if name not in columns.names]
+        besides = [name for name in columns.names if name not in self.names]
+        if lacks or besides:
+            said = [f"it lacks {lacks[:5]}"] * bool(lacks) + [f"it has {besides[:5]} besides"] * bool(besides)
+            raise DataError(f"{what} has other columns than {others}: {', and '.join(said)}.")
 
 
 def _checked(name: str, values: Any, n_rows: int, what: str) -> NDArray[Any]:

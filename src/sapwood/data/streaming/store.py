@@ -191,9 +191,25 @@ def verify(folder: Path, head: Head, binned: Any, n_threads: int) -> None:
             raise DataError(f"{folder} is damaged: the checksums of {name!r} do not match. Make the store anew.")
     if set(sums) != set(head.checksums):
         raise DataError(f"{folder} is damaged: it lacks checksums. Make the store anew.")
+    if not _padded_with_zeros(folder, found.n_rows, places, size):
+        raise DataError(f"{folder} is damaged: {CODES!r} has bytes between its codes. Make the store anew.")
     if not host.codes_fit(binned, n_threads):
         raise DataError(f"{folder} is not valid: it has codes beyond those of its columns.")
     host.release_pages()
+
+
+def _padded_with_zeros(folder: Path, n_rows: int, places: Sequence[tuple[int, int]], size: int) -> bool:
+    """Whether all bytes of the codes that belong to no row are 0."""
+    at = 0
+    with open(folder / CODES, "rb") as file:
+        for offset, row_bytes in [*sorted(places), (size, 0)]:
+            while at < offset:
+                piece = os.pread(file.fileno(), min(1 << 20, offset - at), at)
+                if not piece or any(piece):
+                    return False
+                at += len(piece)
+            at = offset + n_rows * row_bytes
+    return True
 
 
 def checksums(folder: Path, head: Head, places: Sequence[tuple[int, int]], size: int) -> dict[str, list[int]]:

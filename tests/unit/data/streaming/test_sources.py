@@ -122,7 +122,7 @@ def test_numbers_before_text_are_categories() -> None:
     X, y = [np.array([[k] for k in (1, 2, 1)], object), np.array([["x"], ["1"]], object)], np.arange(5.0)
     frames = [pd.DataFrame({"c": one[:, 0]}) for one in X]
     frames[0] = frames[0].astype(str).astype(float).astype(int)
-    with pytest.raises(DataError, match="text in one chunk and numbers in another"):
+    with pytest.raises(DataError, match="is text in batch 1, and numbers in batch 0"):
         Dataset.from_batches([(frames[0], y[:3]), (frames[1], y[3:])])
 
 
@@ -196,3 +196,35 @@ def test_progress_of_every_pass() -> None:
     done = {stage: [one.round for one in seen if one.stage == stage] for stage in dict.fromkeys(s.stage for s in seen)}
     assert list(done) == ["copying rows", "reading rows", "coding rows"]
     assert done["coding rows"] == [30, 60, 90]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"label": pd.Series([1.0, 2.0])}, "label is the name of a column of the files, not a Series"),
+        ({"label": ["y", 3]}, "label is the name of a column of the files, not a list"),
+        ({"weight": ["a", "y"]}, "weight is the name of a column of the files, not a list"),
+        ({"label": "targt"}, r"0\.parquet has no column 'targt'"),
+    ],
+)
+def test_names_of_columns_that_are_none(tmp_path: Path, given: dict[str, Any], message: str) -> None:
+    pd.DataFrame({"a": [1.0, 2.0], "y": [0.0, 1.0]}).to_parquet(tmp_path / "0.parquet")
+    with pytest.raises(DataError, match=message):
+        Dataset.from_files(tmp_path, **given)
+
+
+def test_errors_name_the_batch(tmp_path: Path) -> None:
+    one = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    with pytest.raises(DataError, match=r"batch 1 has other columns than the batches before it: it lacks \['b'\]"):
+        Dataset.from_batches([one, one[["a"]]])
+    with pytest.raises(DataError, match="batch 1 has 1 columns, and the batches before it 2"):
+        Dataset.from_batches([one.to_numpy(), one[["a"]].to_numpy()])
+    with pytest.raises(DataError, match="label is the name of a column of the batches, not a Series; batches may be"):
+        Dataset.from_batches([one], label=one.a)
+    one.to_parquet(tmp_path / "0.parquet")
+    one.assign(a=pd.Timestamp("2024-01-01")).to_parquet(tmp_path / "1.parquet")
+    with pytest.raises(DataError, match=r"1\.parquet: column 'a' has times in one batch"):
+        Dataset.from_files(tmp_path)
+    one.assign(a="x").to_parquet(tmp_path / "1.parquet")
+    with pytest.raises(DataError, match=r"column 'a' is text in .*1\.parquet, and numbers in .*0\.parquet"):
+        Dataset.from_files(tmp_path)

@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 import sapwood
 from sapwood import Dataset
-from sapwood.data.streaming import build
+from sapwood.data.streaming import build, store
 from sapwood.errors import DataError, ParameterError
 
 N = 20_000
@@ -89,6 +89,31 @@ def test_damage(copied: Path, name: str, how: str) -> None:
         path.write_bytes(raw)
     with pytest.raises(DataError, match=r"damaged|not a store|not a file that Sapwood saved|digest"):
         Dataset.open(copied)
+
+
+def test_damage_between_codes(made: Path, copied: Path) -> None:
+    head = store.read_head(copied)
+    places, size = head.encoder(1).places(N)
+    ends = [offset + N * row_bytes for offset, row_bytes in sorted(places)]
+    gaps = [
+        end
+        for end, after in zip(ends, [*(offset for offset, _ in sorted(places)[1:]), size], strict=True)
+        if end < after
+    ]
+    assert gaps
+    for at in gaps:
+        raw = bytearray((made / "store" / "codes").read_bytes())
+        raw[at] = 1
+        (copied / "codes").write_bytes(raw)
+        with pytest.raises(DataError, match="has bytes between its codes"):
+            Dataset.open(copied)
+
+
+@pytest.mark.parametrize("name", ["tree_method", "linear_leaves"])
+def test_what_a_store_cannot_give(made: Path, name: str) -> None:
+    value = {"tree_method": "exact", "linear_leaves": True}[name]
+    with pytest.raises(ParameterError, match="needs all rows in memory, and those of this data are read from a store"):
+        sapwood.train({name: value}, Dataset.open(made / "store", verify=False))
 
 
 def test_what_is_no_store(tmp_path: Path) -> None:
