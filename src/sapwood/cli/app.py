@@ -5,14 +5,15 @@ In: arguments. Out: an exit status.
 
 import json
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from sapwood import __version__
-from sapwood.cli import INTERRUPTED
+from sapwood.cli import INTERRUPTED, tables
 from sapwood.cli.show import Output, python_warnings
 from sapwood.errors import ParameterError, SapwoodError
 
@@ -27,7 +28,7 @@ app = typer.Typer(
     "Exit status: 0 done, 1 an error in the data or the model, 2 wrong usage, 130 interrupted.",
 )  # fmt: skip
 
-Data = Annotated[Path, typer.Argument(help="File with the rows.", show_default=False)]
+Data = Annotated[Path, typer.Argument(help="File with the rows; - for CSV from stdin.", show_default=False)]
 Model = Annotated[Path, typer.Argument(help="Model file: Sapwood's, XGBoost's, LightGBM's or CatBoost's.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results, warnings and errors only.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and errors as JSON too.")]
@@ -43,15 +44,9 @@ Drop = Annotated[list[str] | None, typer.Option("--drop", help="Column not to le
 Weight = Annotated[str | None, typer.Option("--weight", help="Column with the weights of rows.")]
 Task = Annotated[str, typer.Option(help="auto, regression or classification.")]
 Metric = Annotated[list[str] | None, typer.Option("--metric", "-m", help="Metric to print. May be repeated.")]
-Seed = Annotated[int, typer.Option(help="Seed of all random choices.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of all random choices.", show_default="0")]
 Threads = Annotated[int | None, typer.Option(help="Threads; all by default. They do not change the model.")]
 Seconds = Annotated[float | None, typer.Option("--time-limit", help="Seconds that it may take.")]
-
-
-def _params(given: list[str] | None) -> dict[str, Any]:
-    from sapwood.cli.train import parameter
-
-    return dict(parameter(one) for one in given or [])
 
 
 def _do(output: Output, work: Callable[[], None]) -> None:
@@ -71,10 +66,20 @@ def _do(output: Output, work: Callable[[], None]) -> None:
         raise SystemExit(1) from None
     except OSError as error:
         _complain(output, error, 1)
+    except Exception as error:  # not foreseen: one line all the same, with the place, so that it can be reported
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(at.filename).name}, line {at.lineno}"
+        _complain(output, Unforeseen(f"{type(error).__name__}: {error} (not foreseen, in {where})"), 1)
+    finally:
+        tables.forget_stdin()
 
 
 class DataTooLarge(SapwoodError):
     """The memory is too small."""
+
+
+class Unforeseen(SapwoodError):
+    """An error that no check has foreseen."""
 
 
 def _complain(output: Output, error: Exception, status: int) -> None:
@@ -111,7 +116,7 @@ def train(
     param: Params = None,
     config: Annotated[Path | None, typer.Option("--config", "-c", help="TOML file with any of these settings.")] = None,
     metric: Metric = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of all random choices.", show_default="0")] = None,
+    seed: Seed = None,
     threads: Threads = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -121,24 +126,22 @@ def train(
     By default a fifth of the rows is held out, the model learns from the others, and the scores on the held-out rows
     are printed. --folds measures by cross-validation and then learns from all rows.
 
-    A TOML file may hold any flag under its name (target = "price", time_limit = 60), and parameters under [params].
-    Flags win over the file.
+    A TOML file may hold any flag but --config under its name (target = "price", time_limit = 60), and parameters under
+    [params]. Flags win over the file.
     """
     from sapwood.cli import train as work
+    from sapwood.cli.settings import settings_of
 
     out = Output(quiet, as_json)
 
     def run_it() -> None:
-        params = _params(param)
-        params |= {} if rounds is None else {"n_estimators": rounds}
-        params |= {} if early_stopping is None else {"early_stopping_rounds": early_stopping}
         flags = {
             "target": target, "output": output, "task": task, "valid": valid, "holdout": holdout, "folds": folds,
             "save_holdout": save_holdout, "time_column": time_column, "weight": weight, "drop": drop, "keep": keep,
-            "quality": quality, "time_limit": time_limit, "metric": metric, "seed": seed, "threads": threads,
-            "params": params,
+            "quality": quality, "rounds": rounds, "early_stopping": early_stopping, "time_limit": time_limit,
+            "metric": metric, "seed": seed, "threads": threads, "param": param,
         }  # fmt: skip
-        work.train(data, work.settings_of(config, flags), out)
+        work.train(data, settings_of(config, flags), out, config)
 
     _do(out, run_it)
 
@@ -272,7 +275,7 @@ def tune(
     drop: Drop = None,
     time_limit: Seconds = None,
     param: Params = None,
-    seed: Seed = 0,
+    seed: Seed = None,
     threads: Threads = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -282,17 +285,17 @@ def tune(
     By Optuna where it is installed, else at random. The best parameters are printed, and written with -o. Try train
     first: its automatic fit is hard to beat.
     """
-    from sapwood.cli import train as training
     from sapwood.cli import tune as work
+    from sapwood.cli.settings import settings_of
 
     out = Output(quiet, as_json)
 
     def run_it() -> None:
         flags = {
             "target": target, "task": task, "metric": [metric] if metric else [], "weight": weight, "drop": drop,
-            "time_limit": time_limit, "seed": seed, "threads": threads, "params": _params(param),
+            "time_limit": time_limit, "seed": seed, "threads": threads, "param": param,
         }  # fmt: skip
-        work.tune(data, training.settings_of(None, flags), trials, folds, output, out)
+        work.tune(data, settings_of(None, flags), trials, folds, output, out)
 
     _do(out, run_it)
 
@@ -315,13 +318,13 @@ def bench(
     Categories are numbers here, so that all libraries see the same; free text is left out.
     """
     from sapwood.cli import bench as work
-    from sapwood.cli import train as training
+    from sapwood.cli.settings import settings_of
     from sapwood.device.threads import threads as available
 
     out = Output(quiet, as_json)
 
     def run_it() -> None:
-        settings = training.settings_of(None, {"target": target, "task": task, "drop": drop})
+        settings = settings_of(None, {"target": target, "task": task, "drop": drop, "threads": threads})
         work.bench(data, settings, rounds, available(threads), repeat, out)
 
     _do(out, run_it)
@@ -347,7 +350,9 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def main(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say it.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     pass  # the help of the program stands above, where the app is made
 
@@ -355,9 +360,25 @@ def main(
 def run() -> int:
     """Run the command of `sys.argv`; the exit status."""
     try:
+        if "--json" in sys.argv[1:]:
+            return _run_for_scripts()
         app(prog_name="sapwood")
     except SystemExit as end:
         if end.code == INTERRUPTED:  # by a command, or by typer before the command began its work
             raise KeyboardInterrupt from None
         return end.code if isinstance(end.code, int) else 1
     return 0
+
+
+def _run_for_scripts() -> int:
+    """The same where JSON is asked for: wrong usage is a JSON object too."""
+    try:
+        status = app(prog_name="sapwood", standalone_mode=False)
+    except Exception as error:
+        message = getattr(error, "format_message", None)  # typer's errors have it, whichever click they come from
+        if message is None:
+            raise
+        _complain(Output(as_json=True), ParameterError(message()), 2)
+    if status == INTERRUPTED:
+        raise SystemExit(status)
+    return status if isinstance(status, int) else 0

@@ -14,8 +14,9 @@ import numpy as np
 
 from sapwood import metric
 from sapwood.cli import show
+from sapwood.cli.settings import Settings
 from sapwood.cli.show import Output
-from sapwood.cli.train import Settings, held_of, rows_of, task_of
+from sapwood.cli.train import held_of, rows_of, task_of
 from sapwood.data.dataset import Dataset
 from sapwood.errors import DataError
 from sapwood.interfaces import target as targets

@@ -21,6 +21,8 @@ def inspect(path: Path, tree: int | None, top: int, output: Output) -> None:
     """Describe a model, or print one of its trees."""
     booster = subject.load(path)
     if tree is not None:
+        if not 0 <= tree < booster.trees.n_trees:
+            raise ParameterError(f"--tree {tree} does not exist; {path} has the trees 0..{booster.trees.n_trees - 1}.")
         output.result(booster.to_text(tree).rstrip(), tree=tree, nodes=booster.to_text(tree).splitlines())
         return
     gain = booster.importance("total_gain", normalize=True)
@@ -80,12 +82,12 @@ def _kind(booster: Any, column: int) -> str:
 
 def convert(path: Path, to: Path, output: Output) -> None:
     """Write a model in another format, which the end of the name says."""
+    tables.check_paths({"the model to convert": path}, {"--output": to})
     booster = subject.load(path)
     suffix = to.suffix.lower()
     if suffix not in TARGETS:
         choices = ", ".join(f"{end} ({name})" for end, name in TARGETS.items())
         raise ParameterError(f"{to.name}: the name does not say the format; it must end in one of {choices}.")
-    tables.check_folder(to)
     with tables.replacing(to) as beside:
         other = beside.with_name(beside.name + suffix)  # the end of the name says the format
         try:

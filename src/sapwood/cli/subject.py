@@ -11,17 +11,26 @@ from numpy.typing import NDArray
 
 from sapwood.cli import tables
 from sapwood.cli.show import Output
-from sapwood.errors import DataError, suggest
+from sapwood.errors import DataError, ModelFormatError, ParameterError, SapwoodError, suggest
 from sapwood.model import io
 from sapwood.model.booster import Booster
 
 MAX_NAMED = 8  # columns in a message
 
 
-def load(path: Path) -> Booster:
-    """The model of a file."""
+def load(path: Path, data: Path | None = None) -> Booster:
+    """The model of a file; `data` is the file with rows, for which it may have been mistaken."""
+    if path in tables.STDIN:
+        raise DataError("a model is not read from standard input; give its file.")
     tables.check_file(path)
-    return io.load(path)
+    try:
+        return io.load(path)
+    except SapwoodError as cause:
+        hint = ""
+        if tables.looks_like_rows(path):
+            swapped = " Are the arguments swapped? The model comes first, then the file with the rows."
+            hint = " Its name is that of a table of rows." if data is None else swapped
+        raise ModelFormatError(f"{path} is no model: {cause}{hint}") from cause
 
 
 def column(table: Any, name: str, what: str) -> NDArray[Any]:
@@ -29,6 +38,38 @@ def column(table: Any, name: str, what: str) -> NDArray[Any]:
     if name not in table.column_names:
         raise DataError(f"{what} has no column {name!r}; {suggest(name, table.column_names)}")
     return np.asarray(tables.values(table, name))
+
+
+def example(values: NDArray[Any]) -> str:
+    """A value of a column that is no number, for a message."""
+    return next((repr(one) for one in values.tolist() if one is not None and not isinstance(one, int | float)), "none")
+
+
+def numbers(table: Any, name: str, what: str, role: str) -> NDArray[np.float64]:
+    """A column of numbers by name."""
+    values = column(table, name, what)
+    try:
+        return np.asarray(values, np.float64)
+    except (TypeError, ValueError) as cause:
+        some = example(values)
+        raise DataError(f"column {name!r} cannot be {role}: it is not numbers (it has {some}, say).") from cause
+
+
+def times(table: Any, name: str) -> NDArray[Any]:
+    """A column by which rows can be ordered: numbers, dates, or text that has dates as ISO 8601 writes them."""
+    import pyarrow as pa
+
+    values = column(table, name, "the table")
+    kind = table.column(name).type
+    if pa.types.is_temporal(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return values
+    try:
+        return np.asarray(table.column(name).cast(pa.timestamp("ns")).to_numpy())
+    except (pa.ArrowException, TypeError, ValueError) as cause:
+        raise ParameterError(
+            f"--time-column {name} is not a time: it has {example(values)}, say; rows can be ordered by numbers and by "
+            "dates such as 2026-01-31."
+        ) from cause
 
 
 def target_of(booster: Booster, table: Any, given: str | None, what: str) -> str:

@@ -4,12 +4,15 @@ In: a path. Out: Arrow tables; and back.
 """
 
 import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sapwood.errors import DataError, suggest
+from sapwood.errors import DataError, ParameterError, suggest
 
 FORMATS = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet",
@@ -17,15 +20,71 @@ FORMATS = {
     ".json": "jsonl",
 }  # fmt: skip
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
+STDIN = (Path("-"), Path("/dev/stdin"))
 MISSING = ["", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None", "#N/A", "<NA>"]
 
 
 def format_of(path: Path) -> str:
-    """The format of a file, by the end of its name."""
+    """The format of a file, by the end of its name; standard input is CSV."""
+    if path in STDIN:
+        return "csv"
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSED]
     if suffixes and suffixes[-1] in FORMATS:
         return FORMATS[suffixes[-1]]
     raise DataError(f"{path}: the name does not say the format; it must end in one of {', '.join(FORMATS)}.")
+
+
+def looks_like_rows(path: Path) -> bool:
+    """Whether the end of the name is that of a table, and of nothing else that commands read."""
+    try:
+        return format_of(path) != "jsonl" or path.suffix.lower() != ".json"
+    except DataError:
+        return False
+
+
+_spool: list[Path] = []  # the copy of standard input, if a command has asked for it
+
+
+def _local(path: Path) -> Path:
+    """The file to read: the path, or a temporary copy of standard input, which can be read more than once."""
+    if path not in STDIN:
+        check_file(path)
+        return path
+    if not _spool:
+        if sys.stdin is None or sys.stdin.isatty():
+            raise DataError(f"{path} means CSV from standard input, but nothing is piped into it.")
+        with tempfile.NamedTemporaryFile(prefix="sapwood-", suffix=".csv", delete=False) as file:
+            _spool.append(Path(file.name))
+            shutil.copyfileobj(sys.stdin.buffer, file)
+    return _spool[0]
+
+
+def forget_stdin() -> None:
+    """Remove the copy of standard input."""
+    while _spool:
+        _spool.pop().unlink(missing_ok=True)
+
+
+def check_paths(inputs: dict[str, Path | None], outputs: dict[str, Path | None]) -> None:
+    """Raise if an output has no folder, is an input, or is another output; by what is said for each."""
+    read_ = [(what, path) for what, path in inputs.items() if path is not None and path not in STDIN]
+    if sum(path in STDIN for path in inputs.values()) > 1:
+        raise ParameterError("standard input can be only one of the files.")
+    for what, path in outputs.items():
+        if path is None:
+            continue
+        for other, taken in read_:
+            if _same(path, taken):
+                raise ParameterError(f"{what} {path} is {other} too, and would be overwritten; choose another name.")
+        check_folder(path)
+        read_.append((what, path))
+
+
+def _same(a: Path, b: Path) -> bool:
+    """Whether two paths lead to one file, through links too."""
+    if os.path.realpath(a) == os.path.realpath(b):
+        return True
+    return a.exists() and b.exists() and os.path.samefile(a, b)
 
 
 def check_file(path: Path) -> None:
@@ -48,26 +107,25 @@ def check_folder(path: Path) -> None:
 
 def read(path: Path) -> Any:
     """A whole file as an Arrow table."""
-    check_file(path)
     import pyarrow as pa
 
-    kind = format_of(path)
+    file, kind = _local(path), format_of(path)
     try:
         if kind in ("csv", "tsv"):
             from pyarrow import csv
 
-            return csv.read_csv(path, **_csv_options(kind))
+            return csv.read_csv(file, **_csv_options(kind))
         if kind == "parquet":
             from pyarrow import parquet
 
-            return parquet.read_table(path)
+            return parquet.read_table(file)
         if kind == "feather":
             from pyarrow import feather
 
-            return feather.read_table(path)
+            return feather.read_table(file)
         from pyarrow import json
 
-        return json.read_json(path)
+        return json.read_json(file)
     except (pa.ArrowException, OSError) as cause:
         raise DataError(f"{path} cannot be read as {kind}: {str(cause).splitlines()[0]}") from cause
 
@@ -84,24 +142,23 @@ def batches(path: Path, size: int, text: Sequence[str] = (), numbers: Sequence[s
 
     `text` and `numbers`: columns of a CSV file whose types are known; the others are inferred from its beginning.
     """
-    check_file(path)
     import pyarrow as pa
 
-    kind = format_of(path)
+    local, kind = _local(path), format_of(path)
     try:
         if kind in ("csv", "tsv"):
             from pyarrow import csv
 
-            with csv.open_csv(path, **_csv_options(kind)) as reader:
+            with csv.open_csv(local, **_csv_options(kind)) as reader:
                 names, inferred = reader.schema.names, dict(zip(reader.schema.names, reader.schema.types, strict=True))
             types = {name: pa.float64() for name in names if name in numbers or pa.types.is_integer(inferred[name])}
             types |= {name: pa.string() for name in names if name in text}
-            with csv.open_csv(path, **_csv_options(kind, types)) as reader:
+            with csv.open_csv(local, **_csv_options(kind, types)) as reader:
                 yield from _resized((pa.Table.from_batches([one]) for one in reader), size)
         elif kind == "parquet":
             from pyarrow import parquet
 
-            with parquet.ParquetFile(path) as file:
+            with parquet.ParquetFile(local) as file:
                 yield from (pa.Table.from_batches([one]) for one in file.iter_batches(size))
         else:
             yield from _resized([read(path)], size)

@@ -4,8 +4,6 @@ In: a file, the name of its target, settings from flags or a TOML file. Out: sco
 """
 
 import time
-import tomllib
-from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,114 +12,24 @@ from numpy.typing import NDArray
 
 from sapwood.boost.round.callback import Callback
 from sapwood.cli import show, subject, tables
+from sapwood.cli.settings import SAME, Settings, said
 from sapwood.cli.show import Output
-from sapwood.errors import DataError, ParameterError, suggest
+from sapwood.errors import DataError
 from sapwood.interfaces.sklearn import SapwoodClassifier, SapwoodRegressor
-from sapwood.metric import METRICS
 from sapwood.report.scores import Score, scores
 
-TASKS = ("auto", "regression", "classification")
 
-
-@dataclass
-class Settings:
-    """Everything that flags and a TOML file can say; the names are those of the flags."""
-
-    target: str | None = None
-    output: Path | None = None
-    task: str = "auto"
-    valid: Path | None = None
-    holdout: float | None = None
-    save_holdout: Path | None = None
-    folds: int | None = None
-    time_column: str | None = None
-    weight: str | None = None
-    drop: list[str] = field(default_factory=list)
-    keep: list[str] = field(default_factory=list)
-    quality: str | None = None
-    time_limit: float | None = None
-    metric: list[str] = field(default_factory=list)
-    seed: int = 0
-    threads: int | None = None
-    params: dict[str, Any] = field(default_factory=dict)
-
-
-PATHS = ("output", "valid", "save_holdout")
-
-
-def settings_of(config: Path | None, flags: dict[str, Any]) -> Settings:
-    """Settings of a TOML file, over which flags that were given win; paths in the file are relative to it."""
-    known = [one.name for one in fields(Settings)]
-    given: dict[str, Any] = {}
-    if config is not None:
-        tables.check_file(config)
-        try:
-            given = tomllib.loads(config.read_text())
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as cause:
-            raise ParameterError(f"{config} is not TOML: {cause}.") from cause
-        given = {name.replace("-", "_"): value for name, value in given.items()}
-        for name in given:
-            if name not in known:
-                hint = suggest(name, known)
-                raise ParameterError(f"{config} has {name!r}, which train does not know; {hint} Parameters: [params].")
-        for name in PATHS:
-            if name in given:
-                given[name] = config.parent / str(given[name])
-    params = {**given.pop("params", {}), **flags.pop("params", {})}
-    given |= {name: value for name, value in flags.items() if value not in (None, [])}
-    found = Settings(**given, params=params)
-    for name in ("drop", "keep", "metric"):
-        value = getattr(found, name)
-        setattr(found, name, [value] if isinstance(value, str) else list(value))
-    _check(found)
-    return found
-
-
-def _check(found: Settings) -> None:
-    """Raise where settings do not go together."""
-    if found.target is None:
-        raise ParameterError("which column is to be predicted? Say --target NAME.")
-    if found.task not in TASKS:
-        raise ParameterError(f"task {found.task!r} is unknown; {suggest(found.task, TASKS)}")
-    several = [name for name in ("valid", "holdout", "folds") if getattr(found, name) not in (None, 0)]
-    if len(several) > 1:
-        raise ParameterError(f"--{several[0]} and --{several[1]} are two ways to measure; give one.")
-    if found.holdout is not None and not 0 <= found.holdout < 1:
-        raise ParameterError(f"--holdout {found.holdout} is not a share of the rows; give 0.2, say, or 0 for none.")
-    if found.folds is not None and found.folds < 2:
-        raise ParameterError(f"--folds {found.folds} is too few; give 2 or more.")
-    if found.save_holdout is not None and (found.valid or found.folds or found.holdout == 0):
-        raise ParameterError("--save-holdout writes the rows of --holdout, but none are held out here.")
-    for name in ("metric",):
-        for one in getattr(found, name):
-            if one.partition("@")[0].lower() not in METRICS:
-                raise ParameterError(f"metric {one!r} is unknown; {suggest(one, METRICS)}")
-
-
-def parameter(text: str) -> tuple[str, Any]:
-    """``name=value`` as a name and a value: a number, a boolean, a list as TOML writes them, or else text."""
-    name, mark, value = text.partition("=")
-    if not mark or not name.strip():
-        raise ParameterError(f"{text!r} is no parameter; write name=value, such as max_depth=6.")
-    if value.strip() in ("none", "None", "null"):
-        return name.strip(), None
-    try:
-        return name.strip(), tomllib.loads(f"x = {value.strip().replace('True', 'true').replace('False', 'false')}")[
-            "x"
-        ]
-    except tomllib.TOMLDecodeError:
-        return name.strip(), value.strip()
-
-
-def train(path: Path, settings: Settings, output: Output) -> None:
+def train(path: Path, settings: Settings, output: Output, config: Path | None = None) -> None:
     """Train on a file, measure, and write the model if asked for."""
+    output.quiet, output.as_json = output.quiet or settings.quiet, output.as_json or settings.json
+    tables.check_paths(
+        {"the file with the rows": path, "--valid": settings.valid, "--config": config},
+        {"--output": settings.output, "--save-holdout": settings.save_holdout},
+    )
     table, y, weight = rows_of(path, settings, output)
-    for path_ in (settings.output, settings.save_holdout):
-        if path_ is not None:
-            tables.check_folder(path_)  # before the work, not after it
     kind = task_of(y, settings, output)
     y = np.asarray(y.astype(str), object) if kind == "classification" and y.dtype.kind == "O" else y
-    start = time.monotonic()
+    start, n_held = time.monotonic(), 0
     if settings.folds:
         _cross_validate(table, y, weight, kind, settings, output)
         model = _fit(table, y, weight, kind, settings, output)
@@ -133,22 +41,25 @@ def train(path: Path, settings: Settings, output: Output) -> None:
         say_scores(scores(booster, label, booster.predict(X), tuple(settings.metric)), str(settings.valid), output)
     else:
         held = held_of(table, y, kind, settings)
-        if held.any() and settings.save_holdout is not None:
+        n_held = int(held.sum())
+        if n_held and settings.save_holdout is not None:
             whole = tables.read(path)
             whole = subject.without_missing(whole, str(settings.target), Output(True))
             tables.write(settings.save_holdout, [whole.filter(held)])
-            output.say(f"{int(held.sum()):,} held-out rows written to {settings.save_holdout}")
+            output.say(f"{n_held:,} held-out rows written to {settings.save_holdout}")
         part = None if weight is None else weight[~held]
         model = _fit(table.filter(~held), y[~held], part, kind, settings, output)
         booster = model.booster_
-        if held.any():
+        if n_held:
             found = scores(booster, y[held], booster.predict(table.filter(held)), tuple(settings.metric))
-            say_scores(found, f"{int(held.sum()):,} held-out rows", output)
+            say_scores(found, f"{n_held:,} held-out rows", output)
     seconds = time.monotonic() - start
     chosen = getattr(booster, "chosen", None)
     if chosen is not None:
         output.say(str(chosen))
-    about = {"rows": len(y), "columns": booster.n_columns, "rounds": booster.n_rounds, "trees": booster.trees.n_trees}
+    n_trained = len(y) - n_held
+    output.found |= {"rows": len(y), "rows_trained": n_trained, "rows_held_out": n_held}
+    about = {"columns": booster.n_columns, "rounds": booster.n_rounds, "trees": booster.trees.n_trees}
     output.found |= {"task": kind, "seconds": seconds, "fingerprint": booster.fingerprint(), **about}
     output.found["objective"] = booster.objective
     if settings.output is not None:
@@ -156,7 +67,8 @@ def train(path: Path, settings: Settings, output: Output) -> None:
         output.result(f"model written to {settings.output}", model=str(settings.output))
     else:
         output.say("the model was not kept: say -o model.sapwood to write it.")
-    output.say(f"{len(y):,} rows, {booster.n_rounds} rounds, {seconds:.1f} s, fingerprint {booster.fingerprint()[:16]}")
+    rows = f"trained on {n_trained:,} rows" + (f", {n_held:,} held out" if n_held else "")
+    output.say(f"{rows}, {booster.n_rounds} rounds, {seconds:.1f} s, fingerprint {booster.fingerprint()[:16]}")
 
 
 def rows_of(path: Path, settings: Settings, output: Output) -> tuple[Any, NDArray[Any], NDArray[np.float64] | None]:
@@ -170,7 +82,7 @@ def rows_of(path: Path, settings: Settings, output: Output) -> tuple[Any, NDArra
     y = subject.column(table, target, str(path))
     weight = None
     if settings.weight is not None:
-        weight = np.asarray(subject.column(table, settings.weight, str(path)), np.float64)
+        weight = subject.numbers(table, settings.weight, str(path), "weights")
     out = {target, settings.weight, *settings.drop}
     names = [name for name in (settings.keep or table.column_names) if name not in out]
     if not names:
@@ -181,6 +93,9 @@ def rows_of(path: Path, settings: Settings, output: Output) -> tuple[Any, NDArra
 
 def task_of(y: NDArray[Any], settings: Settings, output: Output) -> str:
     """What is learnt: said, and how it was inferred."""
+    if settings.task == "regression" and y.dtype.kind in "OUS":
+        some = subject.example(y)
+        raise DataError(f"column {settings.target!r} is not numbers (it has {some}, say); say --task classification.")
     if settings.task != "auto":
         return settings.task
     distinct = len(set(y.tolist()))
@@ -204,7 +119,7 @@ def held_of(table: Any, y: NDArray[Any], kind: str, settings: Settings) -> NDArr
     if share == 0:
         return held
     if settings.time_column is not None:
-        order = np.argsort(subject.column(table, settings.time_column, "the table"), kind="stable")
+        order = np.argsort(subject.times(table, settings.time_column), kind="stable")
         held[order[len(y) - round(share * len(y)) :]] = True
         return held
     draw = np.random.default_rng(settings.seed).random(len(y))
@@ -226,12 +141,10 @@ def _fit(
     """A fitted estimator."""
     make = SapwoodClassifier if kind == "classification" else SapwoodRegressor
     params = dict(settings.params)
-    for name, value in (("quality", settings.quality), ("time_limit", settings.time_limit)):
-        if value is not None:
-            params[name] = None if value == "none" else value
-    params.setdefault("random_state", settings.seed)
-    if settings.threads is not None:
-        params["n_jobs"] = settings.threads
+    for name, parameter in SAME.items():
+        value = getattr(settings, name)
+        if value is not None and not said(name, params):
+            params[parameter] = None if str(value).lower() == "none" else value
     model = make(**params)
     with show.progress(output):
         model.fit(table, y, weight, callbacks=callbacks)

@@ -15,8 +15,9 @@ import numpy as np
 from sapwood.boost.cv import cv
 from sapwood.boost.round.callback import Round
 from sapwood.cli import show, tables
+from sapwood.cli.settings import Settings
 from sapwood.cli.show import Output
-from sapwood.cli.train import Settings, rows_of, task_of
+from sapwood.cli.train import rows_of, task_of
 from sapwood.data.dataset import Dataset
 from sapwood.errors import ParameterError
 from sapwood.interfaces import target as targets
@@ -43,6 +44,7 @@ def tune(path: Path, settings: Settings, n_trials: int, n_folds: int, to: Path |
     """Search, and print the best trial."""
     if n_trials < 1 or n_folds < 2:
         raise ParameterError("--trials must be 1 or more, and --folds 2 or more.")
+    tables.check_paths({"the file with the rows": path}, {"--output": to})
     table, y, weight = rows_of(path, settings, output)
     kind = task_of(y, settings, output)
     data, fixed = _dataset(table, y, weight, kind, settings)
@@ -92,8 +94,8 @@ def _short(value: Any) -> str:
 
 def _dataset(table: Any, y: Any, weight: Any, kind: str, settings: Settings) -> tuple[Dataset, dict[str, Any]]:
     """The rows in bins, and the parameters that all trials share."""
-    fixed: dict[str, Any] = {"n_estimators": MAX_ROUNDS, "early_stopping_rounds": PATIENCE, **settings.params}
-    fixed["random_state"], fixed["n_jobs"] = settings.seed, settings.threads
+    fixed: dict[str, Any] = {"n_estimators": MAX_ROUNDS, "early_stopping_rounds": PATIENCE}
+    fixed |= {"random_state": settings.seed, "n_jobs": settings.threads, **settings.params}
     label = y
     if kind == "classification":
         classes, label = targets.classes(np.asarray(y))
@@ -181,7 +183,6 @@ def _optuna(measure: Callable[..., float], n_trials: int, end: float, seed: int)
 
 def _write(to: Path, settings: Settings, kind: str, params: dict[str, Any]) -> None:
     """A TOML file that ``sapwood train --config`` reads."""
-    tables.check_folder(to)
     lines = [f"target = {json.dumps(settings.target)}", f'task = "{kind}"']
     lines += [f"drop = {json.dumps(settings.drop)}"] if settings.drop else []
     lines += [f"weight = {json.dumps(settings.weight)}"] if settings.weight else []

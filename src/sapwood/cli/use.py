@@ -25,7 +25,8 @@ def predict(
     model: Path, data: Path, to: Path | None, batch_size: int, proba: bool, raw: bool, keep: list[str], output: Output
 ) -> None:
     """Write predictions, batch by batch."""
-    booster = subject.load(model)
+    tables.check_paths({"the model": model, "the file with the rows": data}, {"--output": to})
+    booster = subject.load(model, data)
     if proba and not _names(booster):
         raise ParameterError("--proba is for models that predict classes; this one predicts numbers.")
     if output.as_json and to is None:
@@ -97,7 +98,7 @@ def _predicted(booster: Booster, data: Path, size: int, proba: bool, raw: bool, 
 
 def evaluate(model: Path, data: Path, target: str | None, metric: list[str], output: Output) -> None:
     """Print scores with intervals, beside those of a constant guess."""
-    booster = subject.load(model)
+    booster = subject.load(model, data)
     refuse_other(booster)
     X, y = subject.labelled(booster, data, target, output)
     found = scores(booster, y, booster.predict(X), tuple(metric))
@@ -110,7 +111,8 @@ def explain(
     model: Path, data: Path, to: Path | None, row: int | None, kind: str, target: str | None, top: int, output: Output
 ) -> None:
     """Shapley values of all rows into a file, reasons for one row, or the importance of columns on these rows."""
-    booster = subject.load(model)
+    tables.check_paths({"the model": model, "the file with the rows": data}, {"--output": to})
+    booster = subject.load(model, data)
     table = tables.read(data)
     X = subject.features(booster, table)
     if row is not None:
@@ -168,7 +170,7 @@ def report(
     model: Path, data: Path, to: Path, target: str | None, train: Path | None, title: str | None, output: Output
 ) -> None:
     """Write the page about a model."""
-    tables.check_folder(to)
+    tables.check_paths({"the model": model, "--data": data, "--train": train}, {"--output": to})
     booster = subject.load(model)
     X, y = subject.labelled(booster, data, target, output)
     both = None if train is None else subject.labelled(booster, train, target, Output(True))

@@ -13,6 +13,7 @@ import pytest
 
 import sapwood as sw
 from sapwood.cli.app import run
+from sapwood.cli.settings import settings_of
 
 Call = Callable[..., SimpleNamespace]
 
@@ -99,15 +100,60 @@ def test_train_reads_toml_and_flags_win(call: Call, tmp_path: Path) -> None:
         'target = "rent"\ndrop = ["dear"]\nholdout = 0\noutput = "m.sapwood"\n'
         "[params]\nn_estimators = 4\nmax_depth = 2\n"
     )
-    done = call(f"train rents.csv --config {tmp_path}/c.toml -q -p max_depth=3")
+    done = call(f"train rents.csv --config {tmp_path}/c.toml -q -p max_depth=3 -p seed=3")
     model = sw.load(tmp_path / "m.sapwood")
     assert done.status == 0 and model.n_rounds == 4 and model.params["max_depth"] == 3
+    assert model.params["random_state"] == 3
+    assert call(f"train rents.csv --config {tmp_path}/c.toml -q --rounds 2").status == 0
+    assert sw.load(tmp_path / "m.sapwood").n_rounds == 2
+
+
+def test_toml_has_every_flag(call: Call, tmp_path: Path) -> None:
+    flags = set(re.findall(r"--([a-z-]+)", call("train --help").out.partition("Options:")[2]))
+    text = """
+        target = "rent"\ndrop = "dear"\nrounds = 3\nearly-stopping = 2\nthreads = 1\nseed = 4\njson = true\nquiet = true
+        param = ["max_depth=2"]\ntask = "regression"\noutput = "m.sapwood"\nsave-holdout = "h.csv"\nholdout = 0.5
+        time-column = "size"\nmetric = ["mae"]\nkeep = ["size", "floor"]\n"""
+    others = {
+        "valid": "v.csv",
+        "folds": 2,
+        "quality": "none",
+        "time-limit": 5,
+        "weight": "a",
+    }  # which do not go with it
+    assert flags - {"help", "config"} == {*re.findall(r"([a-z-]+) = ", text), *others}
+    for name, value in others.items():
+        (tmp_path / "c.toml").write_text(f'target = "rent"\n{name} = {json.dumps(value)}\n')
+        found = getattr(settings_of(tmp_path / "c.toml", {}), name.replace("-", "_"))
+        assert found == (tmp_path / "v.csv" if name == "valid" else value)
+    (tmp_path / "c.toml").write_text(text)
+    done = call(f"train rents.csv --config {tmp_path}/c.toml")
+    model = sw.load(tmp_path / "m.sapwood")
+    assert done.status == 0 and json.loads(done.out)["rows_held_out"] == 150 and model.params["max_depth"] == 2
+    assert model.n_rounds <= 3 and model.params["random_state"] == 4
+    bad = {
+        'rounds = "x"': "not a whole number",
+        "threads = true": "not a whole number",
+        "drop = [1]": "list of texts",
+        "target = 3": "not text",
+        "rounds = 3\n[params]\nn_estimators = 4": "these are one setting",
+        'config = "d.toml"': "cannot name another",
+    }
+    for line, words in bad.items():
+        (tmp_path / "bad.toml").write_text(line)
+        done = call(f"train rents.csv --config {tmp_path}/bad.toml")
+        assert done.status == 2 and words in done.err, done.err
 
 
 def test_train_holds_out_the_last_rows(call: Call, tmp_path: Path) -> None:
     done = call("train rents.csv -t rent --rounds 3 --time-column size --save-holdout out/t.parquet")
     held = pd.read_parquet(tmp_path / "t.parquet")
     assert done.status == 0 and held["size"].min() > 90
+    assert "trained on 240 rows, 60 held out, 3 rounds" in done.err
+    days = pd.DataFrame({"day": pd.date_range("2025-01-01", periods=50).astype(str), "y": np.arange(50.0)})
+    days.to_parquet(tmp_path / "days.parquet")  # text, as ISO 8601 writes dates
+    assert call(f"train {tmp_path}/days.parquet -t y --rounds 2 --time-column day --save-holdout out/d.csv").status == 0
+    assert pd.read_csv(tmp_path / "d.csv")["y"].min() == 40
 
 
 def test_train_says_that_rows_lack_the_target(call: Call, tmp_path: Path) -> None:
@@ -220,6 +266,23 @@ BAD = [
     ("inspect rents.csv", 1, "error: "),
     ("convert rent.sapwood -o m.txt", 2, "must end in one of"),
     ("tune rents.csv -t rent --trials 0", 2, "1 or more"),
+    ("train rents.csv -t rent --weight city", 1, "column 'city' cannot be weights: it is not numbers (it has '"),
+    ("train rents.csv -t city --task regression", 1, "say --task classification"),
+    ("train rents.csv -t rent --time-column city", 2, "--time-column city is not a time: it has '"),
+    ("train rents.csv -t rent --time-column size --folds 3", 2, "none are held out"),
+    ("train rents.csv -t rent --rounds 5 -p n_estimators=3", 2, "--rounds 5 and the parameter n_estimators=3"),
+    ("train rents.csv -t rent --rounds 5 -p num_boost_round=3", 2, "these are one setting"),
+    ("train rents.csv -t rent --seed 5 -p random_state=3", 2, "these are one setting"),
+    ("train rents.csv -t rent -p max_depth=5 -p max_depth=3", 2, "max_depth is given twice"),
+    ("train rents.csv -t rent --threads -3", 2, "give 1 or more; without it, all CPUs"),
+    ("bench rents.csv -t rent --threads 0", 2, "give 1 or more"),
+    ("train rents.csv -t rent --rounds 0", 2, "--rounds 0 is too small"),
+    ("train rents.csv -t rent --quality medium", 2, "choose one of balanced, best, fast, none"),
+    ("inspect rent.sapwood --tree 100", 2, "--tree 100 does not exist; "),
+    ("inspect rents.csv", 1, "rents.csv is no model: "),
+    ("predict rents.csv rent.sapwood", 1, "Are the arguments swapped?"),
+    ("predict - rents.csv", 1, "a model is not read from standard input"),
+    ("train - -t rent --valid -", 2, "only one of the files"),
 ]
 
 
@@ -236,6 +299,61 @@ def test_errors_are_json_where_asked_for(call: Call) -> None:
     done = call("train rents.csv -t rant --json")
     found = json.loads(done.err)
     assert done.status == found["status"] == 1 and found["kind"] == "DataError" and done.out == ""
+    for line in ("train rents.csv --bogus", "train rents.csv --rounds abc", "predict rent.sapwood", "nothing"):
+        done = call(f"{line} --json")
+        found = json.loads(done.err)
+        assert done.status == found["status"] == 2 and found["error"] and done.out == ""
+    assert call("train --help --json").status == 0
+
+
+def test_what_nobody_foresaw_is_one_line_too(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise TypeError("odd")
+
+    monkeypatch.setattr("sapwood.cli.use.predict", fail)
+    done = call("predict rent.sapwood rents.csv")
+    assert done.status == 1 and re.fullmatch(
+        r"error: TypeError: odd \(not foreseen, in test_cli.py, line \d+\)\n", done.err
+    )
+
+
+def test_an_output_is_no_input_and_no_other_output(call: Call, files: Path, tmp_path: Path) -> None:
+    rows, model = (files / "rents.csv").read_bytes(), (files / "rent.sapwood").read_bytes()
+    (tmp_path / "soft.csv").symlink_to(files / "rents.csv")
+    (tmp_path / "hard.csv").hardlink_to(files / "rents.csv")
+    (tmp_path / "c.toml").write_text("")
+    lines = [
+        "train rents.csv -t rent -o rents.csv",
+        "train rents.csv -t rent -o out/soft.csv",
+        "train out/soft.csv -t rent -o out/hard.csv",
+        "train rents.csv -t rent --valid rents.tsv -o rents.tsv",
+        "train rents.csv -t rent --config out/c.toml -o out/c.toml",
+        "train rents.csv -t rent -o out/m.csv --save-holdout out/../" + tmp_path.name + "/m.csv",
+        "predict rent.sapwood rents.csv -o rents.csv",
+        "explain rent.sapwood rents.csv -o out/soft.csv",
+        "report rent.sapwood -d rents.csv -t rent -o rent.sapwood",
+        "convert rent.sapwood -o rent.sapwood",
+        "tune rents.csv -t rent -o rents.csv",
+    ]
+    for line in lines:
+        done = call(line)
+        assert done.status == 2 and "would be overwritten" in done.err, (line, done.err)
+    assert (files / "rents.csv").read_bytes() == rows and (files / "rent.sapwood").read_bytes() == model
+
+
+def test_rows_from_standard_input(call: Call, files: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for name in ("-", "/dev/stdin"):
+        with open(files / "rents.csv") as monkey:
+            monkeypatch.setattr(sys, "stdin", monkey)
+            done = call(f"predict rent.sapwood {name}")
+        assert done.status == 0 and done.out == call("predict rent.sapwood rents.csv").out
+    with open(files / "rents.csv") as monkey:
+        monkeypatch.setattr(sys, "stdin", monkey)
+        done = call("train - -t rent --drop dear --rounds 2 --save-holdout out/h.csv --json")
+    found = json.loads(done.out)
+    assert (found["rows"], found["rows_trained"], found["rows_held_out"]) == (300, 240, 60)
+    assert [path.name for path in tmp_path.iterdir()] == ["h.csv"]  # the copy is gone
 
 
 def test_a_file_that_fails_leaves_what_was_there(call: Call, tmp_path: Path) -> None:

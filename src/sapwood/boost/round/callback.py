@@ -116,7 +116,7 @@ def progress(every: int | bool = 1) -> Callback:
             for name, values in view.measured.items()
             for metric, value in values.items()
         ]
-        line = f"[{view.index + 1}]" + ("".join(measured) or "  nothing is measured")
+        line = f"[{view.index + 1}]" + ("".join(measured) or "  no validation set, so nothing is measured")
         if every is True and sys.stdout.isatty():
             line = f"{_bar(view, start)} {line}"
             print(f"\r{line}\033[K", end="\n" if view.last else "", flush=True)  # clears the old line's rest

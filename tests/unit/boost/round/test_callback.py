@@ -140,7 +140,7 @@ def test_what_makes_no_sense(make: Any, message: str) -> None:
         make()
 
 
-NONE = "  nothing is measured"
+NONE = "  no validation set, so nothing is measured"
 
 
 def bar(done: int, n_rounds: int, left: str = "") -> str:
