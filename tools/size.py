@@ -13,9 +13,9 @@ from pathlib import Path
 HOUSE = Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".cu"}
 MAX_SOURCES = (
-    61_000  # lines of src/ in all. 48,500 with the command line, plots, the report, Dask, ranking and survival;
+    61_200  # lines of src/ in all. 48,500 with the command line, plots, the report, Dask, ranking and survival;
 )
-# room for streaming, distributions, raw text and the rest of the GPU; 61,000 for what is left of issues 17 to 22
+# room for streaming, distributions, raw text and the rest of the GPU; 61,200 for what is left of issues 17 to 22
 # (of the GPU: Shapley values, metrics; files of survival, holders that own columns)
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
