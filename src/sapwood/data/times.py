@@ -121,7 +121,7 @@ def learn(chunks: "Sequence[Columns]", wanted: Any, names: Sequence[str], reduce
     plan = []
     for j in found:
         columns = [table[j] for table in tables if table]
-        if odd := [one for one in columns if not isinstance(one, Times) and len(one)]:
+        if odd := [one for one in columns if not isinstance(one, Times) and len(getattr(one, "codes", one))]:
             other = "categories" if hasattr(odd[0], "codes") else "numbers"
             raise ColumnTypeError(f"column {names[j]!r} has times in one chunk, and {other} in another.")
         own = [one for one in columns if isinstance(one, Times)]

@@ -134,6 +134,8 @@ def test_chunks_validation_sets_and_files(tmp_path) -> None:
     assert len(prints) == 1
     with pytest.raises(DataError, match="has times in one chunk, and numbers in another"):
         sw.Dataset.from_chunks([TABLE[:50], TABLE[50:].assign(when=1.0)])
+    with pytest.raises(DataError, match="has times in one chunk, and categories in another"):
+        sw.Dataset.from_chunks([TABLE[:50], TABLE[50:].assign(when="x")])
 
 
 @pytest.mark.parametrize("plan", [5, [[0]], [[9, None, []]], [[0, None, ["era"]]], [[0, None, []], [0, None, []]]])
