@@ -95,6 +95,19 @@ def model(data: bytes) -> None:
     use_model(sw.load(data), zlib.crc32(data))
 
 
+def whole(data: bytes) -> None:
+    """A file of an estimator that knows more than its trees: curves, or the family of a distribution."""
+    if b"survival" in data:
+        survival = sw.SapwoodSurvival.load(data)
+        rows = rows_for(survival.booster_)
+        survival.predict(rows)
+        survival.predict_survival_function(rows)
+    else:
+        dist = sw.SapwoodDistribution.load(data)
+        found = dist.predict_dist(rows_for(dist.booster_))
+        found.quantile(0.3), found.cdf(np.zeros(3))
+
+
 def dataset(data: bytes) -> None:
     with tempfile.NamedTemporaryFile(suffix=".sapwood", dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as file:
         file.write(data)
@@ -184,6 +197,7 @@ FORMATS = {
         mutators.of_container,
         model,
     ),
+    "whole": Format(("survival.sapwood", "cox.sapwood", "distribution.sapwood"), mutators.of_container, whole),
     "dataset": Format(("dataset.sapwood",), mutators.of_container, dataset),
     "store": Format(("store.zip",), mutators.of_store, store),
     "checkpoint": Format(("checkpoint.sapwood",), mutators.of_records, checkpoint),

@@ -47,6 +47,11 @@ write("derived.sapwood", sw.train(few, sw.Dataset(late, y, **more)).to_bytes())
 three = np.digitize(y, [-0.5, 0.5])
 vector = {**few, "objective": "softmax", "multi_strategy": "multi_output_tree"}
 write("classes.sapwood", sw.train(vector, sw.Dataset(X, three)).to_bytes())
+times = np.exp(y), rng.random(60) < 0.7
+write("survival.sapwood", sw.SapwoodSurvival(**few).fit(X, times).booster_.to_bytes())
+cox = sw.SapwoodSurvival(model="cox", **few).fit(X[:20], (times[0][:20], times[1][:20]))
+write("cox.sapwood", cox.booster_.to_bytes())
+write("distribution.sapwood", sw.SapwoodDistribution("normal", **few).fit(X, y).booster_.to_bytes())
 sw.Dataset(frame, y).save(formats.CORPUS / "dataset.sapwood")
 with tempfile.TemporaryDirectory() as folder:
     sw.Dataset.from_batches(lambda: iter([(frame, y)]), store=Path(folder, "s"))

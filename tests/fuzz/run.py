@@ -30,8 +30,8 @@ MAX_SECONDS, MAX_WALL, MAX_MEMORY = 10.0, 600.0, 2**30  # of one mutant: CPU, cl
 PROCESSES = multiprocessing.get_context("fork")  # a worker starts with everything imported
 # How many of each 1,000 mutants are of a format; what is quick to read gets more.
 SHARES = {
-    "sapwood": 250, "dataset": 60, "store": 40, "checkpoint": 15, "xgboost-json": 100, "xgboost-ubjson": 100,
-    "lightgbm": 100, "catboost": 60, "messages": 200, "arrow": 25, "parquet": 50,
+    "sapwood": 200, "whole": 50, "dataset": 60, "store": 40, "checkpoint": 15, "xgboost-json": 100,
+    "xgboost-ubjson": 100, "lightgbm": 100, "catboost": 60, "messages": 200, "arrow": 25, "parquet": 50,
 }  # fmt: skip
 
 
