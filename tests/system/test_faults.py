@@ -550,7 +550,7 @@ ELSEWHERE = {
     ],
     49: [
         "unit/dask/test_training.py::test_hostile_bytes_are_refused_and_the_training_goes_on",
-        "unit/dask/test_outbox.py::test_what_is_no_message",
+        "unit/dask/test_outbox.py::test_a_length_that_is_none_of_ours",
         "unit/holders/test_messages.py::test_every_damage_is_refused",
         "fuzz/test_fuzz.py::test_mutants_are_taken_or_refused",
     ],

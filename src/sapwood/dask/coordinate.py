@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from distributed import Client, Future
+from distributed import Client, Future, rpc
 
 from sapwood.dask import link, rows, worker
 from sapwood.errors import DataError, HolderLostError, MessageError, SapwoodError
@@ -22,6 +22,7 @@ from sapwood.version import VERSION
 
 MAX_IDLE_ATTEMPTS = 8  # attempts in a row without a new round; then the last error is raised
 WATCH = 0.01  # seconds between two looks at the tasks
+NANNY = 10.0  # seconds that a nanny has to kill its worker
 IDENTITY_EVERY = 1.0  # seconds between two looks at the list of workers
 GRACE = 2.0  # seconds in which other workers may still say what went wrong
 
@@ -270,7 +271,14 @@ async def _answers(plan: Plan, address: str) -> bool:
 
 
 async def _remove(address: str, dask_scheduler: Any) -> None:
-    """Remove a worker. Should it wake up, it ends, and its nanny, if it has one, starts it again."""
-    with suppress(KeyError, OSError):
-        dask_scheduler.stream_comms[address].send({"op": "close", "nanny": False, "reason": "sapwood-lost"})
-    await dask_scheduler.remove_worker(address, stimulus_id=f"sapwood-lost-{uuid.uuid4().hex[:8]}", close=False)
+    """Remove a worker. Its nanny, if it has one, kills the process, even a stopped one, and starts another.
+
+    Left alone, a worker that wakes up may hear first that the scheduler does not know it; it ends its nanny then.
+    """
+    nanny = dask_scheduler.workers[address].nanny if address in dask_scheduler.workers else None
+    reason = f"sapwood-lost-{uuid.uuid4().hex[:8]}"
+    await dask_scheduler.remove_worker(address, stimulus_id=reason, close=nanny is None)
+    if nanny:
+        with suppress(OSError, TimeoutError):
+            async with rpc(nanny, connection_args=dask_scheduler.connection_args) as one:
+                await asyncio.wait_for(one.kill(timeout=1, reason=reason), NANNY)
