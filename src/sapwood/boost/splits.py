@@ -21,11 +21,12 @@ Mask = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 
 
-def holdout_of(params: Mapping[str, Any], data: Dataset, classes: Floats | None) -> Mask:
-    """Mark the training rows that early stopping holds out, as resolved parameters say."""
+def holdout_of(params: Mapping[str, Any], data: Dataset, classes: Floats | None, turn: int = 0) -> Mask:
+    """Mark the training rows that early stopping holds out, as resolved parameters say; other rows in other turns."""
     seed, fraction, last = (params[name] for name in ("random_state", "validation_fraction", "has_time"))
     weight, by_class = data.of_all_holders(data.weight), data.of_all_holders(classes)
-    return data.of_this_holder(holdout(seed, fraction, data.n_total, weight, by_class, data.group, last=last))
+    held = holdout(seed, fraction, data.n_total, weight, by_class, data.group, last=last, turn=turn)
+    return data.of_this_holder(held)
 
 
 def say_holdout(held: Mask, data: Dataset) -> None:
@@ -59,18 +60,20 @@ def holdout(
     group: Groups | None = None,
     *,
     last: bool = False,
+    turn: int = 0,
 ) -> Mask:
     """Mark the rows that early stopping holds out: those of positive weight with the smallest draws.
 
     ``fraction`` of the rows of positive weight, rounded half up, and at least one row. Each of ``classes`` gives its
     share, to within a row, and keeps a row. With ``group``, numbers from 0, whole groups are drawn until they have
-    that many rows. With ``last`` nothing is drawn: the last rows, or groups, are held out.
+    that many rows. With ``last`` nothing is drawn: the last rows, or groups, are held out. Other turns
+    have other draws.
     """
     candidates = np.arange(n_rows) if weight is None else np.flatnonzero(weight)
     count = max(1, int(fraction * len(candidates) + 0.5))
 
     def draw(n: int) -> NDArray[Any]:
-        return np.arange(n)[::-1] if last else host.draw(seed, host.HOLDOUT, 0, 0, n)
+        return np.arange(n)[::-1] if last else host.draw(seed, host.HOLDOUT, turn, 0, n)
 
     if group is not None:
         sizes = np.bincount(group[candidates], minlength=int(group.max()) + 1)

@@ -32,8 +32,8 @@ PATIENCE = 50, 4.0  # rounds, and the sum of learning rates, for which the loss 
 FAST_PATIENCE = 20
 SAMPLES = {"subsample": 0.8, "colsample_bynode": 0.6}
 SKETCH = 3  # random sums of the gradients that splits for more outputs than these are searched by
-MANY_CLASSES = 10  # from here on a tree for each class costs too much
-FEW_OUTPUTS = 50_000  # rows times classes up to which "best" tries a tree for each of many classes all the same
+MANY_CLASSES = 10  # from here on a tree for each class costs as much as all other candidates
+MAX_OUTPUTS = 400_000  # rows times classes up to which a tree for each of many classes is tried all the same
 LARGE = 3_000_000  # cells from which one candidate is trained, at a higher rate and for fewer rounds
 FOLD_ROWS = {"fast": 0, "balanced": 2_000, "best": 2_000}  # rows up to which every row is held out once, by folds
 N_FOLDS = 4  # a power of two: parts of a blend are exact
@@ -105,6 +105,7 @@ class Plan:
     least_fall: float = 0.0  # part of itself by which the loss must fall in a window of rounds, or training stops
     window: int = WINDOW["balanced"]
     least_worth: float = 0.0  # part of the loss that a member of the blend must save for each of its rounds
+    turns: int = 1  # how often rows are held out; what is chosen once is trained again for each further turn
 
 
 def enough(data: Dataset, n_classes: int = 0) -> bool:
@@ -138,16 +139,27 @@ def plan(facts: Facts, quality: str) -> Plan:
         one = replace(one, params={**one.params, **own})
         joins &= not facts.n_numbers
         return Plan((one,), crosses, joins, refit=True, least_fall=LEAST_FALL["fast"], window=WINDOW["fast"])
-    both = [symmetric(facts, linear), leaf_wise(facts, linear and facts.n_outputs == 1)]
+    one, other = symmetric(facts, linear), leaf_wise(facts, linear and facts.n_outputs == 1)
+    both = facts.n_outputs < MANY_CLASSES or facts.n_rows * facts.n_outputs <= MAX_OUTPUTS
     if quality == "best":
-        one, other = slower(both[0], 0.5), larger(slower(both[1], 0.7))
-        others = (other,) if facts.n_outputs < MANY_CLASSES or facts.n_rows * facts.n_outputs <= FEW_OUTPUTS else ()
-        more = () if few else (deeper(one), sampled(one))  # of several candidates, few rows choose by chance
-        return Plan((one, *others, *more), crosses, joins, refit=True)
-    if facts.n_outputs >= MANY_CLASSES:
-        both = both[:1]
+        one = slower(one, 0.5)
+        other = larger(slower(other, 0.7)) if facts.n_outputs < MANY_CLASSES else other
+        several: tuple[Candidate, ...] = (one, other)  # of several candidates, few rows choose by chance
+        if not few:
+            several = (one if facts.wide else deeper(one), other, sampled(one))
+        return Plan(several if both else (several[0], *several[2:]), crosses, joins, refit=True, turns=1 if few else 2)
+    if facts.n_outputs == 1 and facts.n_rows >= RATE_ROWS[1] and not facts.statistics:
+        other = larger(slower(other, 0.7))
     fall, depth = LEAST_FALL["balanced"], facts.n_outputs == 1 and facts.n_rows >= MANY_ROWS
-    return Plan(tuple(both), crosses, joins, refit=True, deeper=depth, least_fall=fall, least_worth=LEAST_WORTH)
+    return Plan(
+        (one, other) if both else (one,),
+        crosses,
+        joins,
+        refit=True,
+        deeper=depth,
+        least_fall=fall,
+        least_worth=LEAST_WORTH,
+    )
 
 
 def fraction(n_rows: int) -> float:

@@ -170,13 +170,15 @@ class _Fit:
 
     def _contender(self, candidate: Candidate, data: Dataset) -> Contender:
         linear = {**candidate.params, **self.given}.get("linear_leaves", False)
-        own = data if linear else data.without_values()
-        plan = self.plan
-        one = Contender(
-            candidate, self.given, own, self.folds, every=EVERY, least_fall=plan.least_fall, window=plan.window
-        )
+        one = self._training(candidate, data if linear else data.without_values(), self.folds)
         one.advance(1)  # a device refuses some trees when it grows the first
         return one
+
+    def _training(self, candidate: Candidate, data: Dataset, folds: list[Mask]) -> Contender:
+        plan = self.plan
+        return Contender(
+            candidate, self.given, data, folds, every=EVERY, least_fall=plan.least_fall, window=plan.window
+        )
 
     def deadline(self, part: float) -> float:
         """When a part of the time for candidates is over."""
@@ -193,11 +195,14 @@ class _Fit:
             loss = f"{one.metric.name} {one.value:.6g}"
             print(f"{one.candidate.name}: {loss} after {one.best_round} rounds, {one.seconds:.1f} s", flush=True)
 
-    def model(self) -> tuple[Booster, list[int], bool]:
-        """The blend, how often each candidate was drawn for it, and whether it was trained on all rows."""
+    def model(self) -> tuple[Booster, list[float], bool]:
+        """The blend, which part of it each candidate is, and whether it was trained on all rows."""
         fingerprint, end = self.data.fingerprint(), self.start + self.limit
         chosen = self.to_refit(RESERVE * (end - time.monotonic())) if self.plan.refit else []
-        refitted, most = bool(chosen), self.given.get("n_estimators")
+        refitted, most, n_turns = bool(chosen), self.given.get("n_estimators"), 1
+        if refitted and self.turns > 1:
+            first, n_turns = chosen, self.turns
+            chosen = first + [one for turn in range(1, n_turns) for one in self.in_turn(turn, first)]
         if not refitted:
             chosen = self.drawn(self.finished)
             for at, (one, _) in enumerate(chosen):  # what is left of a time limit is theirs
@@ -210,10 +215,28 @@ class _Fit:
             refitted = refitted and bool(several[-1])  # else the time was over
         if not refitted:
             several = [[one.booster(fingerprint)] for one, _ in chosen]
+        part = {one: n / blend.DRAWS / n_turns for one, n in chosen}
         models = [one for own in several for one in own]
-        shares = [n / blend.DRAWS / len(own) for own, (_, n) in zip(several, chosen, strict=True) for _ in own]
-        counts = [next((n for other, n in chosen if other is one), 0) for one in self.tried]
-        return blend.merge(models, shares), counts, refitted
+        shares = [part[one] / len(own) for own, (one, _) in zip(several, chosen, strict=True) for _ in own]
+        return blend.merge(models, shares), [part.get(one, 0.0) for one in self.tried], refitted
+
+    @property
+    def turns(self) -> int:
+        """How often rows are held out: once where they are the last ones, where there are folds or a time limit."""
+        once = len(self.folds) > 1 or self.spec.params["has_time"] or self.limit < inf
+        return 1 if once else self.plan.turns
+
+    def in_turn(self, turn: int, chosen: list[tuple[Contender, int]]) -> list[tuple[Contender, int]]:
+        """The chosen candidates, trained while other rows are held out, and drawn by the loss of these rows."""
+        held, pool = [splits.holdout_of(self.spec.params, self.data, self.spec.classes, turn)], []
+        for one, _ in chosen:
+            again = replace(one.candidate, name=f"{one.candidate.name}, other rows held out")
+            pool.append(self._training(again, one.data, held))
+            pool[-1].advance()
+            self.say(pool[-1])
+        self.tried += pool
+        self.finished += pool
+        return self.drawn(pool)
 
     def drawn(self, pool: list[Contender]) -> list[tuple[Contender, int]]:
         """The candidates of a pool that are drawn for the blend, and how often."""
@@ -261,10 +284,10 @@ def fit(given: Mapping[str, Any], data: Dataset, quality: str, limit: float | No
         )
     one = _Fit(given, data, quality, limit)
     one.candidates()
-    booster, counts, refitted = one.model()
+    booster, parts, refitted = one.model()
     tried = tuple(
-        Tried(each.candidate.name, each.best_round, each.value, each.seconds, n / blend.DRAWS, each not in one.finished)
-        for each, n in zip(one.tried, counts, strict=True)
+        Tried(each.candidate.name, each.best_round, each.value, each.seconds, part, each not in one.finished)
+        for each, part in zip(one.tried, parts, strict=True)
     )
     seconds, metric = time.monotonic() - one.start, one.tried[0].metric.name
     n_held = sum(int(held.sum()) for held in one.folds)

@@ -308,15 +308,40 @@ def test_what_best_tries_depends_on_the_rows_and_classes():
     """A tree for each of many classes only where rows are few: such rounds take long. Two candidates for few rows."""
     facts = candidates.Facts(20_000, 100_000, 1, 5, 0, 0, False, True)
     plain = candidates.plan(facts, "balanced").candidates
-    several = candidates.plan(facts, "best").candidates
-    assert [one.name.split(",")[0] for one in several] == [
-        "symmetric trees", "large leaf-wise trees", "deep symmetric trees", "sampled symmetric trees",
+    plan = candidates.plan(facts, "best")
+    assert [one.name.split(",")[0] for one in plan.candidates] == [
+        "deep symmetric trees", "large leaf-wise trees", "sampled symmetric trees",
     ]  # fmt: skip
-    assert several[0].params["learning_rate"] == plain[0].params["learning_rate"] / 2
-    assert len(candidates.plan(dataclasses.replace(facts, n_rows=1_999), "best").candidates) == 2
-    for n_rows, n in ((20_000, 3), (4_000, 4), (1_999, 2)):
-        many = dataclasses.replace(facts, n_rows=n_rows, n_outputs=12)
-        assert len(candidates.plan(many, "best").candidates) == n
+    assert plan.candidates[0].params["learning_rate"] == plain[0].params["learning_rate"] / 2
+    assert plan.turns == 2
+    few = candidates.plan(dataclasses.replace(facts, n_rows=1_999), "best")
+    assert (len(few.candidates), few.turns) == (2, 1)
+    for n_rows, n in ((40_000, 2), (20_000, 3), (1_999, 2)):
+        many = candidates.plan(dataclasses.replace(facts, n_rows=n_rows, n_outputs=12), "best").candidates
+        assert len(many) == n
+        assert "max_leaves" not in many[1].params
+
+
+def test_balanced_tries_larger_trees_of_many_rows_and_a_tree_for_each_of_many_classes():
+    facts = candidates.Facts(15_000, 100_000, 1, 5, 0, 0, False, True)
+    for other, leaves in (({}, 63), ({"n_rows": 14_999}, None), ({"statistics": True}, None), ({"n_outputs": 3}, None)):
+        _, second = candidates.plan(dataclasses.replace(facts, **other), "balanced").candidates
+        assert second.params.get("max_leaves") == leaves
+    for n_outputs, n in ((9, 2), (20, 2), (30, 1)):
+        assert len(candidates.plan(dataclasses.replace(facts, n_outputs=n_outputs), "balanced").candidates) == n
+
+
+def test_best_trains_what_it_chose_again_with_other_rows_held_out():
+    """The model is the mean of both turns; rows are held out once where they are the last, and under a time limit."""
+    model = sw.SapwoodRegressor(quality="best", n_jobs=1, **SHORT).fit(X, SCORE)
+    tried = model.chosen_.tried
+    again = [one for one in tried if one.name.endswith(", other rows held out")]
+    assert again
+    assert sum(one.part for one in again) == 0.5
+    assert sum(one.part for one in tried) == 1.0
+    for other in ({"has_time": True}, {"time_limit": 600}):
+        once = sw.SapwoodRegressor(quality="best", n_jobs=1, **SHORT, **other).fit(X, SCORE)
+        assert not any("other rows" in one.name for one in once.chosen_.tried)
 
 
 def test_wide_tables_have_few_bins_and_shallow_trees():
