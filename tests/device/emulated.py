@@ -130,7 +130,7 @@ class Emulated:
         self,
         kernel: str,
         variant: str,
-        grid: tuple[int, int],
+        grid: tuple[int, ...],
         shared: int,
         job: NDArray[Any],
         a: int,
@@ -140,7 +140,8 @@ class Emulated:
         self.objective = variant if kernel in ROW_KERNELS else self.objective
         found = library(self.objective)  # growth is compiled for all rules at once
         threads, address = threads or self.settings[kernel][0], ctypes.c_void_p(job.ctypes.data)
-        found.emulate(getattr(found, kernel), *grid, threads, ctypes.c_uint64(shared), address, int(a), int(b))
+        sizes = *grid, *(1,) * (3 - len(grid)), threads
+        found.emulate(getattr(found, kernel), *sizes, ctypes.c_uint64(shared), address, int(a), int(b))
 
     def capture(self, work: Callable[[], None]) -> None:
         return None

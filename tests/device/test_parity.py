@@ -15,7 +15,7 @@ import sapwood as sw
 from device import emulated, tasks
 from sapwood.boost.round import growth
 from sapwood.device import get
-from sapwood.device.cuda import forest, plan, runtime
+from sapwood.device.cuda import forest, growing, plan, runtime
 from sapwood.device.cuda.job import CORE, record
 from sapwood.errors import DataError, ObjectiveError, ParameterError
 from sapwood.params import resolve, types
@@ -28,7 +28,8 @@ SHOWN = [  # all growers, rules and kinds of rows, at the price of two objective
     "depthwise/categories sets", "symmetric/categories rows", "leafwise/categories onehot", "symmetric/categories auto",
     "leafwise/linear", "depthwise/vector limits", "symmetric/vector whole", "leafwise/vector sketch of one",
     "symmetric/vector sketch", "depthwise/vector categories extra", "leafwise/cosine noise", "symmetric/cosine gain",
-    "leafwise/forced rows", "symmetric/vector noise",
+    "leafwise/forced rows", "symmetric/vector noise", "depthwise/classes noise", "leafwise/classes columns",
+    "symmetric/classes categories",
 ]  # fmt: skip
 
 
@@ -72,6 +73,26 @@ def test_every_task_on_the_emulated_device(name: str, device: None) -> None:
         assert re.search("does not run on device='emulated' yet; use device='cpu'", str(refusal))
         return
     assert found == wanted
+
+
+@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("name", ["depthwise/classes noise", "leafwise/softmax", "symmetric/classes columns"])
+def test_trees_side_by_side_in_batches(name: str, most: int, device: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = small(name)
+    X, y, _ = tasks.rows(task)
+    y = np.minimum(4 * y / 3 + (X[:, 0] > 0.8), 4).round()  # five classes: batches of three and of two
+    runtime = get("emulated").Trainer.runtime  # type: ignore[attr-defined]
+    launched: list[tuple[str, int]] = []
+    launch = runtime.launch
+    monkeypatch.setattr(runtime, "launch", lambda *a: (launched.append((a[0], a[2][2])), launch(*a)), raising=False)
+    monkeypatch.setattr(growing, "MAX_BESIDE", most)
+    models = [
+        sw.train({**task.params, "n_estimators": 3}, sw.Dataset(X, label=y, device=one, max_bins=32))
+        for one in ("cpu", "emulated")
+    ]
+    assert models[1].n_outputs == 5
+    assert models[0].to_bytes() == models[1].to_bytes()
+    assert [n for kernel, n in launched if kernel == "begin"] == {1: [1] * 5, 3: [3, 2]}[most] * 3
 
 
 @pytest.mark.parametrize("name", ["depthwise/logistic", "depthwise/softmax"])
@@ -332,9 +353,29 @@ def test_device_memory_is_told_ahead(
     runs.total = 0
     sw.train({**params, "n_estimators": 2}, data)
     assert runs.total == pytest.approx(told.device, rel=0.02)
-    runs.most = told.device // 3
+    runs.most = told.device // 4
     with pytest.raises(DataError, match=r"GPU memory, and .* are free; train on fewer rows"):
         sw.train(params, sw.Dataset(X, label=y, device="emulated"), 2)
+
+
+def test_trees_grow_one_after_the_other_where_little_memory_is_free(
+    device: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emulated.device(Counted)
+    runs = get("emulated").Trainer.runtime  # type: ignore[attr-defined]
+    monkeypatch.setattr(plan.Counting, "settings", runs.settings)
+    monkeypatch.setattr(plan, "FEW", 3000)
+    X = np.random.default_rng(0).normal(size=(3000, 4))
+    data = sw.Dataset(X, label=np.digitize(X[:, 0] * X[:, 1], [-0.5, 0.0, 0.5]), device="emulated")
+    params = {"grow_policy": "leafwise", "max_leaves": 9, "objective": "softmax", "n_estimators": 1}
+    told = sw.estimate_cost(params, data).device
+    with monkeypatch.context() as patch:
+        patch.setattr(growing, "MAX_BESIDE", 1)
+        apart = sw.estimate_cost(params, data).device
+    assert told > 1.5 * apart
+    runs.total, runs.most = 0, apart
+    sw.train(params, data)
+    assert runs.total == pytest.approx(apart, rel=0.02)
 
 
 def test_device_memory_of_a_table_that_is_not_read_yet() -> None:

@@ -15,9 +15,10 @@ struct NodeBlock {
   int x, id, first_slot;  // the node among those of the step, and of the tree
   bool in;                // whether there is one
   SAPWOOD_INLINE NodeBlock(const Job& j, int step) {
-    const Level& level = j.levels[step];
+    const Level& level = of_tree(j, j.levels)[step];
     x = blockIdx.x, id = level.first_child + x, first_slot = level.first_slot, in = x < n_searched(level);
-    if (in && blockIdx.y == 0 && threadIdx.x == 0) j.n_left[x] = j.n_right[x] = 0;  // for the next step
+    if (in && blockIdx.y == 0 && threadIdx.x == 0)
+      of_tree(j, j.n_left)[x] = of_tree(j, j.n_right)[x] = 0;  // for the next step
   }
   template <class F>
   SAPWOOD_INLINE void each_place(const Job& j, F&& f) const {  // f(place, turn): turns alternate
@@ -29,8 +30,8 @@ struct NodeBlock {
 struct LevelBin {
   int n_nodes, first, at, place, b;
   SAPWOOD_INLINE LevelBin(const Job& j, int step)
-      : n_nodes(n_searched(j.levels[step])),
-        first(j.levels[step].first_child),
+      : n_nodes(n_searched(of_tree(j, j.levels)[step])),
+        first(of_tree(j, j.levels)[step].first_child),
         at(blockIdx.x * blockDim.x + threadIdx.x),
         place(at / TILE_BINS),
         b(at % TILE_BINS) {}
@@ -102,13 +103,13 @@ struct BlockColumn {
     const bool rest = id != 0 && n.slot < first_slot, packed = n.packed != 0;
     const int64_t tile = n.slot * j.histogram_size + place / LANES * TILE_SUMS;
     own = load_sums(histograms + tile, at, packed);
-    int64_t rows = COUNTS ? j.counts[tile + at] : 0;
+    int64_t rows = COUNTS ? of_tree(j, j.counts)[tile + at] : 0;
     if (rest) {  // a child of a node whose sums are words has few rows as well
       const Node& small = nodes_of(j, k)[sibling(id)];
       const int64_t other = small.slot * j.histogram_size + place / LANES * TILE_SUMS;
       own = own - load_sums(histograms + other, at, small.packed != 0);
       store_sums(histograms + tile, at, own, packed);
-      if (COUNTS) j.counts[tile + at] = rows = rows - j.counts[other + at];
+      if (COUNTS) of_tree(j, j.counts)[tile + at] = rows = rows - of_tree(j, j.counts)[other + at];
     }
     if (b == n_bins) shared_missing[turn] = own, shared_rows[turn] = rows;
     holds_rows = own.h > 0 && b < n_bins, own_rows = rows;
@@ -166,24 +167,26 @@ inline int64_t level_place(const Job& j, int64_t node, int place, int side) {
 }
 inline void store_parts(const Job& j, int node, int place, int side, CosineParts parts) {
   const int64_t at = level_place(j, node, place, side) + threadIdx.x;
-  j.level_scores[at] = parts.dot;
-  if (is_cosine(j)) j.level_norms[at] = parts.norm2;
+  of_tree(j, j.level_scores)[at] = parts.dot;
+  if (is_cosine(j)) of_tree(j, j.level_norms)[at] = parts.norm2;
 }
 // The same of a bin, added over the first n nodes in the order of ids.
 SAPWOOD_INLINE CosineParts sum_parts(const Job& j, int n, int place, int side, int bin) {
   const int64_t at = level_place(j, 0, place, side) + bin, stride = j.n_tiles * LANES * 2 * TILE_BINS;
+  const double* scores = of_tree(j, j.level_scores) + at;
   CosineParts sum;
-#pragma unroll 8
-  for (int i = 0; i < n; i++) sum.dot = sum.dot + j.level_scores[at + i * stride];
-  for (int i = 0; i < n && is_cosine(j); i++) sum.norm2 = sum.norm2 + j.level_norms[at + i * stride];
+#pragma unroll 16
+  for (int i = 0; i < n; i++) sum.dot = sum.dot + scores[i * stride];
+  for (int i = 0; i < n && is_cosine(j); i++) sum.norm2 = sum.norm2 + of_tree(j, j.level_norms)[at + i * stride];
   return sum;
 }
 
 // The minimum count of a side; rows are not counted where hessians do.
-inline double least_rows(const Job& j) { return j.growth->counts_rows ? j.growth->min_count : -1.0; }
+inline double least_rows(const Job& j) { return growth_of(j).counts_rows ? growth_of(j).min_count : -1.0; }
 
 inline bool may_use(const Job& j, int x, int column, int place) {
-  return column >= 0 && (!has_columns(j) || (j.allowed[x * j.n_tiles + place / LANES] >> place % LANES & 1));
+  return column >= 0 &&
+         (!has_columns(j) || (of_tree(j, j.allowed)[x * j.n_tiles + place / LANES] >> place % LANES & 1));
 }
 
 }  // namespace sapwood

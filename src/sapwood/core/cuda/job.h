@@ -1,6 +1,7 @@
 // Job: all that the kernels of one training read and write, as one record, which every kernel takes by value: its fields
 // are constants then. device/cuda/job.py reads the fields from this file: one field a line, the type, the name, then a comment.
 #pragma once
+#include "cuda/platform.h"
 #include "math/types.h"
 
 namespace sapwood {
@@ -244,6 +245,7 @@ struct Job {
   int32_t* sketch_packed;  // (n_sums, n) narrow words
   Pair* sketch_pairs;      // (n_sums, n) wide pairs
   Turn* turn;              // this round
+  int64_t tree_stride;     // bytes from what one of the trees that grow side by side has of its own to that of the next
   int64_t n_store;         // trees that can wait for the host
 };
 
@@ -386,13 +388,14 @@ inline bool is_joint(const Job&) { return SAPWOOD_JOINT; }
 constexpr bool MAY_RANK = SAPWOOD_RANKED;  // compiled for more than the loss: cosine scores, weights, penalties, noise
 constexpr bool MAY_HAVE_CATEGORIES = SAPWOOD_CATEGORIES,
                MAY_BE_NARROW = SAPWOOD_NARROW;  // narrow: a tile of 16 columns
+constexpr bool MAY_BE_BESIDE = SAPWOOD_BESIDE;  // compiled for trees side by side
 #else
 inline bool is_symmetric(const Job& j) { return j.symmetric != 0; }
 inline bool is_leafwise(const Job& j) { return j.leafwise != 0; }
 inline bool has_columns(const Job& j) { return j.allowed != nullptr; }
 inline bool is_joint(const Job& j) { return j.n_joint > 1; }
 constexpr bool MAY_RANK = true;
-constexpr bool MAY_HAVE_CATEGORIES = true, MAY_BE_NARROW = true;
+constexpr bool MAY_HAVE_CATEGORIES = true, MAY_BE_NARROW = true, MAY_BE_BESIDE = true;
 #endif
 inline bool is_cosine(const Job& j) { return MAY_RANK && j.cosine != 0; }
 inline bool is_ranked(const Job& j) {
@@ -400,11 +403,20 @@ inline bool is_ranked(const Job& j) {
 }
 inline bool has_categories(const Job& j) { return MAY_HAVE_CATEGORIES && j.category != nullptr; }
 
+// The tree of this block among those that grow side by side, and what it has of its own.
+inline int place_of_tree() { return MAY_BE_BESIDE ? (int)blockIdx.z : 0; }
+inline int n_beside() { return MAY_BE_BESIDE ? (int)gridDim.z : 1; }
+template <class T>
+SAPWOOD_INLINE T* of_tree(const Job& j, T* first) {
+  return MAY_BE_BESIDE ? (T*)((char*)first + place_of_tree() * j.tree_stride) : first;
+}
+inline Growth& growth_of(const Job& j) { return j.growth[place_of_tree()]; }
+
 // What an output that is split together with others has of its own; one that is not has all.
-inline Node* nodes_of(const Job& j, int k) { return is_joint(j) ? j.nodes + k * j.max_nodes : j.nodes; }
-inline Growth& growth_of(const Job& j, int k) { return is_joint(j) ? j.growth[k] : *j.growth; }
+inline Node* nodes_of(const Job& j, int k) { return is_joint(j) ? j.nodes + k * j.max_nodes : of_tree(j, j.nodes); }
+inline Growth& growth_of(const Job& j, int k) { return is_joint(j) ? j.growth[k] : growth_of(j); }
 inline Sums* histograms_of(const Job& j, int k) {
-  return is_joint(j) ? j.histograms + k * j.n_slots * j.histogram_size : j.histograms;
+  return is_joint(j) ? j.histograms + k * j.n_slots * j.histogram_size : of_tree(j, j.histograms);
 }
 inline int n_joint(const Job& j) { return is_joint(j) ? (int)j.n_joint : 1; }
 

@@ -40,6 +40,7 @@ RULES = (
     "joint",
     "ranked",
     "narrow",
+    "beside",
 )  # what kernels of growth are compiled for
 POLICIES = ("depthwise", "symmetric", "leafwise")  # by the numbers that core/cuda/job.h gives them
 
@@ -84,7 +85,7 @@ class Runtime(Protocol):
         self,
         kernel: str,
         variant: str,
-        grid: tuple[int, int],
+        grid: tuple[int, ...],
         shared: int,
         job: Any,
         a: int,
@@ -246,7 +247,7 @@ class Cuda:
         self,
         kernel: str,
         variant: str,
-        grid: tuple[int, int],
+        grid: tuple[int, ...],
         shared: int,
         job: Any,
         a: int,
