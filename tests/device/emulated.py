@@ -117,6 +117,9 @@ class Emulated:
     def wait(self) -> None:
         pass
 
+    def lane(self, owner: object) -> "Emulated":
+        return self
+
     def free(self) -> int:
         return 1 << 40
 

@@ -112,6 +112,7 @@ class Growing(Records):
         if "codes" not in self._arrays:  # the rows of a model whose trees grow on other columns never get here
             self._keep("codes", self._binned.tiles)
             self._keep("planes", self._binned.planes)
+            self._binned.runtime.wait()  # they are made in another stream
         n_sums = sketch if together and sketch < self._n_outputs else 0
         self._job["one_tree"], self._job["sketched"], self._job["n_sums"] = together, n_sums > 0, n_sums
         self._job["n_joint"] = n_sums or (self._n_outputs if together else 1)

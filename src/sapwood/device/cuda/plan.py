@@ -63,6 +63,9 @@ class Counting:
     def array(self, values: NDArray[Any]) -> NDArray[Any]:
         return self.zeros(values.shape, values.dtype)
 
+    def lane(self, owner: object) -> "Counting":
+        return self
+
     def get(self, values: NDArray[Any]) -> NDArray[Any]:
         return values.copy()
 
@@ -86,6 +89,7 @@ def _trial(shape: Shape, n_rows: int) -> int:
     n_places = -(-len(shape.n_bins) // LANES) * LANES
     tiles = run.zeros((n_places, n_rows), np.uint8)
     binned = SimpleNamespace(
+        runtime=run,
         n_rows=n_rows,
         cuts=[np.empty(0)] * len(shape.n_bins),
         n_bins=list(shape.n_bins),

@@ -37,6 +37,7 @@ class Trainer(Hosted, Growing):
         n_threads: int,
     ) -> None:
         facts = _core.objectives()[objective]
+        self.runtime = self.runtime.lane(self)
         self._binned, self._n_outputs = binned, n_outputs
         self._host_arguments = (label, weight, objective, fields, n_outputs, n_threads)
         self._pending = [False] * n_outputs
@@ -261,6 +262,7 @@ class Trainer(Hosted, Growing):
         return int(self._n)
 
     def copy_settings(self, other: "Trainer") -> None:
+        other.runtime.wait()
         for name in ("direction", "forced", "feature_weight"):
             self._keep(name, other._arrays.get(name))
         self._job["cosine"] = other._job["cosine"]
