@@ -36,6 +36,7 @@ SMALL = {  # threads and blocks, few of both
     **dict.fromkeys(("take_level", "begin_sketch", "end_sketch"), (64, 0)),
     **dict.fromkeys(("sketch_rows", "sum_noise"), (64, 2)),
     "find_leaves": (64, 2),
+    "score_whole_level": (256, 12),
     "finish_tree": (32, 0),
     **dict.fromkeys(("fill_entries", "explain", "add_tree"), (64, 0)),
     **dict.fromkeys(("predict_rows_there", "measure_rows"), (64, 2)),

@@ -97,15 +97,25 @@ struct Ranker {
   }
 };
 
-// Of the candidates of all lanes, the best one; `at` goes with it. All lanes of a warp; every lane gets it.
-inline void best_of_lanes(double& score, uint64_t& order, int& at) {
-#pragma unroll 1
-  for (int step = LANES / 2; step > 0; step /= 2) {
-    const double other = __shfl_xor_sync(ALL_LANES, score, step);
-    const uint64_t its = __shfl_xor_sync(ALL_LANES, (unsigned long long)order, step);
-    const int place = __shfl_xor_sync(ALL_LANES, at, step);
-    if (beats(other, its, score, order)) score = other, order = its, at = place;
+// The lane whose candidate beats those of the others: the largest score, then the smallest order, both as parts of 32 bits.
+// All lanes of a warp.
+inline int best_lane(double score, uint64_t order) {
+  const uint64_t bits = bits_of(score + 0.0),  // there is one zero
+      parts[2] = {bits >> 63 ? ~bits : bits | 1ull << 63, ~order};
+  bool in = true;
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    const uint32_t own = in ? (uint32_t)(parts[i / 2] >> (i % 2 ? 0 : 32)) : 0, most = warp_max(own);
+    in = in && own == most;
   }
+  return first_lane(__ballot_sync(ALL_LANES, in));
+}
+
+// What one lane has found; nothing where its score is that of none. All lanes of a warp.
+inline Found found_by(int lane, const Found* found, double score, int at) {
+  Found best = found[__shfl_sync(ALL_LANES, at, lane)];
+  if (!(__shfl_sync(ALL_LANES, score, lane) > -INF)) best.place = -1;
+  return best;
 }
 
 // The best of what was found for the columns of one node; `each` places belong to one column. All lanes of a warp; every
@@ -123,10 +133,7 @@ inline Found best_found(const Found* found, int n, int each, const Rank& rank) {
     const double its = rank(found[own]);
     if (its > -INF && beats(its, found[own].order, score, order)) score = its, order = found[own].order, at = own;
   }
-  best_of_lanes(score, order, at);
-  Found best = found[at];
-  if (!(score > -INF)) best.place = -1;
-  return best;
+  return found_by(best_lane(score, order), found, score, at);
 }
 // The same by their scores alone.
 inline Found best_found(const Found* found, int n) {
@@ -147,10 +154,7 @@ inline Found best_found(const Found* found, int n) {
     for (int e = 0; e < N_READS; e++)
       if (beats(scores[e], orders[e], score, order)) score = scores[e], order = orders[e], at = first + e * LANES;
   }
-  best_of_lanes(score, order, at);
-  Found best = found[at];
-  if (!(score > -INF)) best.place = -1;
-  return best;
+  return found_by(best_lane(score, order), found, score, at);
 }
 
 // The best split of a node, from the best of every column. All lanes of a warp.
@@ -260,16 +264,19 @@ inline void set_of_level(const Job& j, const LevelSplit& split, uint64_t* set) {
 }
 
 // A whole level, in the order of ids, while leaves are left.
-inline Level next_level(const Job& j, const Level& old, int step, const LevelSplit& split, BatchItem* items, int n) {
+// ahead: symmetric: rows of this thread's node, read before
+inline Level next_level(const Job& j, const Level& old, int step, const LevelSplit& split, BatchItem* items, int n,
+                        int ahead) {
   const bool symmetric = is_symmetric(j);
   const int room = symmetric || j.max_leaves == 0 ? 0x7fffffff : (int)j.max_leaves - old.n_leaves;
   constexpr int ROW_BITS = 40;
   int64_t sum = 0;  // nodes, then rows
   for (int first = 0; first < n; first += blockDim.x) {
     const int i = first + threadIdx.x, id = old.first_child + i;
+    const Node& node = of_tree(j, j.nodes)[id];
     int64_t own = 0;
-    if (i < n && (symmetric ? split.worth != 0 : of_tree(j, j.nodes)[id].rank > 0.0))
-      own = ((int64_t)1 << ROW_BITS) + (of_tree(j, j.nodes)[id].end - of_tree(j, j.nodes)[id].begin) + j.node_cost;
+    if (i < n && (symmetric ? split.worth != 0 : node.rank > 0.0))
+      own = ((int64_t)1 << ROW_BITS) + (symmetric && first == 0 ? ahead : node.end - node.begin) + j.node_cost;
     const Scanned scanned = block_scan(own);
     const int64_t before = sum + scanned.before, rank = before >> ROW_BITS;
     const int at = (int)(before & (((int64_t)1 << ROW_BITS) - 1));

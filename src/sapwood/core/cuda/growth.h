@@ -325,20 +325,28 @@ inline void next_batch(const Job& j, int k, int step, BatchItem* here, Batch* ou
   const int n = !old.more ? 0 : step == 1 ? 1 : 2 * old.n_batch;
   BatchItem* items = is_leafwise(j) || n <= MAX_HERE ? here : of_tree(j, j.batch);  // every block writes the same there
   LevelSplit split{};
-  if (is_symmetric(j) && n > 0) split = is_joint(j) ? *j.level_split : best_of_level(j, k, old.first_child);
+  int ahead = 0;
+  if (is_symmetric(j)) {  // a level has 2^depth nodes: what is read does not wait for what the level was
+    const int leaves = (int)j.max_nodes / 2, full = 1 << (step < 16 ? step - 1 : 15),
+              most = full < leaves ? full : leaves, here = (int)threadIdx.x < most ? most - 1 + threadIdx.x : 0;
+    ahead = of_tree(j, j.nodes)[here].end - of_tree(j, j.nodes)[here].begin;
+    split = is_joint(j) ? *j.level_split : best_of_level(j, k, most - 1);
+    if (n == 0) split = {};
+  }
   if (is_symmetric(j) && has_categories(j)) set_of_level(j, split, out->set);
   if (is_symmetric(j) && !is_joint(j) && is_cosine(j) && j.min_split_gain != 0.0 && split.worth)
     split.worth = level_gain(j, old.first_child, n, split, out->set) > j.min_split_gain;
-  const Level level = is_leafwise(j) ? next_best(j, old, step, items) : next_level(j, old, step, split, items, n);
+  const Level level =
+      is_leafwise(j) ? next_best(j, old, step, items) : next_level(j, old, step, split, items, n, ahead);
   if (threadIdx.x == 0) out->old = old, out->level = level, out->items = items, out->split = split;
   __syncthreads();
 }
 
-// The children of a batch become nodes: each block has some of them, the last blocks first, as they have fewest rows.
-inline void record_batch(const Job& j, int step, const Batch& batch) {
-  const int from = gridDim.x - 1 - blockIdx.x, n_warps = blockDim.x / LANES;
+// The children of a batch become nodes: each of some blocks has some of them. from: this one, of n
+inline void record_batch(const Job& j, int step, const Batch& batch, int from, int n) {
+  const int n_warps = blockDim.x / LANES;
   const Level& level = batch.level;
-  for (int i = from + gridDim.x * (threadIdx.x / LANES); i < level.n_batch; i += gridDim.x * n_warps) {
+  for (int i = from + n * (threadIdx.x / LANES); i < level.n_batch; i += n * n_warps) {
     const int id = batch.items[i].node;
     if (is_joint(j)) {  // the split is in the nodes of all outputs
       for (int k = threadIdx.x % LANES; k < (int)j.n_joint; k += LANES)
@@ -383,7 +391,7 @@ SAPWOOD_BOUNDED(128, 8) void partition(SAPWOOD_JOB, int given, int step) {
     }
   }
   if (t.more) clear_slots(j, t.first_slot, t.n_batch, growth_of(j).count_parts > 0);
-  record_batch(j, step, batch);
+  record_batch(j, step, batch, gridDim.x - 1 - blockIdx.x, gridDim.x);  // the last blocks first: they have fewest rows
 }
 
 }  // namespace sapwood

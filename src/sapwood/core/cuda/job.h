@@ -133,6 +133,7 @@ struct Job {
   int64_t n_found;         // best candidates that are kept: of a node one a column; symmetric: of a level one a block
   int64_t min_rows;        // rows of a block, where there are few
   int64_t node_cost;       // what a node costs a block besides its rows, in rows
+  int64_t n_recorders;     // blocks of find_leaves that record the last splits, and have no rows
   int64_t leaf_copies;     // of the sums of leaves in shared memory; 0: they are added in global memory
   const double* label;     // (n), or (n_outputs, n)
   int64_t label_plane;     // 0, or n

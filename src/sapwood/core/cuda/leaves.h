@@ -93,17 +93,18 @@ SAPWOOD_BOUNDED(1024, 2) void find_leaves(SAPWOOD_JOB, int given, int step) {
   __shared__ BatchItem here[MAX_HERE + 1];
   __shared__ Batch batch;
   const bool known = j.one_tree && k > 0;  // the leaves are those of the first output
+  const int n_blocks = gridDim.x - (int)j.n_recorders, block = blockIdx.x - (int)j.n_recorders;
   if (!known) {
     next_batch(j, k, step, here, &batch);
-    record_batch(j, step, batch);
+    if (block < 0) return record_batch(j, step, batch, blockIdx.x, (int)j.n_recorders);
     find_steps(j, batch, steps);
   }
+  if (block < 0) return;
   const int n_nodes = known ? of_tree(j, j.levels)[step].n_nodes : batch.level.n_nodes, n_copies = (int)j.leaf_copies;
   int* sums = (int*)(steps + j.max_nodes);
   for (int i = threadIdx.x; i < n_nodes * LEAF_PARTS * n_copies; i += blockDim.x) sums[i] = 0;
   __syncthreads();
-  const int64_t each = (j.n + gridDim.x - 1) / gridDim.x, low = blockIdx.x * each,
-                high = low + each < j.n ? low + each : j.n;
+  const int64_t each = (j.n + n_blocks - 1) / n_blocks, low = block * each, high = low + each < j.n ? low + each : j.n;
   const Pair* pairs = j.leaf_pairs + k * j.n;
   uint16_t* leaf = j.leaf + k * j.n;
   int64_t* out = leaf_sums_of(j, k);
@@ -139,6 +140,27 @@ inline double gain_of(const Job& j, int k, int id, const int64_t* total, const S
   return 0.5 * (split_score(l, r, p) - node_score(l + r, p)) * (hs / (gs * gs));
 }
 
+// The sums of nodes with children, those of the deepest first. All threads of a block.
+inline void add_children(const Node* nodes, int n_nodes, int64_t* total) {
+  __shared__ int deepest;
+  if (threadIdx.x == 0) deepest = 0;
+  __syncthreads();
+  int own = 0;
+  for (int i = threadIdx.x; i < n_nodes; i += blockDim.x) own = nodes[i].depth > own ? nodes[i].depth : own;
+  if (own > 0) atomicMax(&deepest, own);
+  __syncthreads();
+  for (int depth = deepest - 1; depth >= 0; depth--) {
+    for (int i = threadIdx.x; i < n_nodes; i += blockDim.x) {
+      const int left = nodes[i].left;
+      if (left == 0 || nodes[i].depth != depth) continue;
+      const int64_t *one = total + LEAF_STRIDE * left, *two = one + LEAF_STRIDE;
+      for (int e = 0; e < 3; e++) total[LEAF_STRIDE * i + e] = one[e] + two[e];
+    }
+    __threadfence_block();
+    __syncthreads();
+  }
+}
+
 // Sums of all nodes from those of the leaves, steps, values; the finished tree. One block.
 SAPWOOD_KERNEL void finish_tree(SAPWOOD_JOB, int given, int step) {
   const Job& j = job;
@@ -152,12 +174,7 @@ SAPWOOD_KERNEL void finish_tree(SAPWOOD_JOB, int given, int step) {
   TreeNode* out = j.trees + (int64_t)tree * j.max_nodes;
   double* value = j.node_value + k * j.max_nodes;
   const double hs = h_scale(scale), unit = power_of_two(-(int)j.weight_shift);
-  for (int i = threadIdx.x; i < n_nodes; i += blockDim.x)  // every leaf adds to the nodes above it
-    for (int above = of_tree(j, j.nodes)[i].parent; of_tree(j, j.nodes)[i].left == 0 && above >= 0;
-         above = of_tree(j, j.nodes)[above].parent)
-      for (int e = 0; e < 3; e++) add_to(total + LEAF_STRIDE * above + e, total[LEAF_STRIDE * i + e]);
-  __threadfence_block();
-  __syncthreads();
+  add_children(of_tree(j, j.nodes), n_nodes, total);
   for (int i = threadIdx.x; i < n_nodes; i += blockDim.x) {
     const Node& n = of_tree(j, j.nodes)[i];
     const bool split = n.left != 0;

@@ -16,7 +16,7 @@ inline CosineParts node_part(const Job& j, const BlockColumn<COUNTS>& c, Sums l,
   if (l.h == 0 || r.h == 0) return node_parts(j, c.total, c.own_score, c.rule.penalty);
   if (!admits(l, r, c.rule.penalty)) return {-INF, 0.0};
   if (is_cosine(j)) return cosine_parts(l, rule.penalty) + cosine_parts(r, rule.penalty);
-  return {score_split(l, r, threadIdx.x, rule), 0.0};
+  return {score_split(l, r, bin_of(), rule), 0.0};
 }
 
 // The steps of a column of categories: those of the root, as every level has all of its rows.
@@ -55,9 +55,9 @@ SAPWOOD_INLINE void score_sets(const Job& j, int x, int id, const BlockColumn<CO
 }
 
 template <bool COUNTS>
-SAPWOOD_INLINE void score_column(const Job& j, int x, int id, int place, int first_slot, int turn) {
-  const BlockColumn<COUNTS> c(j, 0, of_tree(j, j.nodes)[id], id, place, first_slot, turn);
-  const int b = threadIdx.x;
+SAPWOOD_INLINE void score_column(const Job& j, int x, int id, int place, int first_slot, int turn, OwnScore& own) {
+  const BlockColumn<COUNTS> c(j, 0, of_tree(j, j.nodes)[id], id, place, first_slot, turn, own);
+  const int b = bin_of();
   if constexpr (MAY_HAVE_CATEGORIES)
     if (has_categories(j) && j.category[place]) return score_sets<COUNTS>(j, x, id, c);
   if (MAY_BIND && j.extra_trees && id == 0) {
@@ -111,39 +111,6 @@ struct LevelCandidates {
   }
 };
 
-// What the blocks of choose_level find, of a level that is the root alone: its scores are those of the level. All threads
-// of a block, which are as many as bins.
-SAPWOOD_INLINE void choose_root(const Job& j, int k, int place) {
-  __threadfence_block();
-  __syncthreads();  // all scores of the column are there
-  const int b = threadIdx.x, each = (int)(j.n_found / j.n_columns);
-  const LevelCandidates own(j, k, 0, place, b);
-  const double right = own.in ? score_of_parts(j, sum_parts(j, 1, place, 0, b)) : 0.0,
-               left = own.two_sides ? score_of_parts(j, sum_parts(j, 1, place, 1, b)) : 0.0;
-  Found* found = of_tree(j, j.found) + place * each;
-  if (b > 0 && b < each) found[b] = {-INF, 0, 0, ~0ull, -1, 0};
-  write_best(own.best(j, place, b, right, left), -INF, place, own.any_missing, found);
-  const Node& n = of_tree(j, j.nodes)[0];
-  if (place == 0 && b == 0)
-    growth_of(j).level_score = score_of_parts(j, node_parts(j, Sums{n.g, n.h}, n.score, growth_of(j).penalty));
-}
-
-SAPWOOD_BOUNDED(256, 4) void score_level(SAPWOOD_JOB, int given, int step) {
-  const Job& j = job;
-  const NodeBlock node(j, step);
-  if (!node.in) return;
-  const int x = node.x, id = node.id, first_slot = node.first_slot;
-  node.each_place(j, [&](int place, int& turn) {
-#ifdef SAPWOOD_PLAIN
-    score_column<SAPWOOD_COUNTS>(j, x, id, place, first_slot, turn);
-#else
-    if (growth_of(j).count_parts > 0) score_column<true>(j, x, id, place, first_slot, turn);
-    else score_column<false>(j, x, id, place, first_slot, turn);
-#endif
-    if (id == 0) choose_root(j, given + place_of_tree(), place);
-  });
-}
-
 // The score of a level without a split: those of its nodes, added in the order of ids. All threads of a block.
 inline void score_nodes(const Job& j, int first, int n) {
   constexpr int N_HERE = 128;
@@ -160,6 +127,57 @@ inline void score_nodes(const Job& j, int first, int n) {
     for (int i = 0; i < here && threadIdx.x == 0; i++) sum = sum + parts[i];
   }
   if (threadIdx.x == 0) growth_of(j).level_score = score_of_parts(j, sum);
+}
+
+// What the blocks of choose_level find of a column, by a block that has scored all nodes of the level. All its threads.
+SAPWOOD_INLINE void choose_here(const Job& j, int k, int first, int n_nodes, int place) {
+  __threadfence_block();
+  __syncthreads();  // all scores of the column are there
+  const int b = bin_of(), each = (int)(j.n_found / j.n_columns);
+  const bool mine = group_of() == 0;
+  Best best{-INF, ~0ull, {}};
+  bool any_missing = false;
+  if (mine) {
+    const LevelCandidates own(j, k, first, place, b);
+    const double right = own.in ? score_of_parts(j, sum_parts(j, n_nodes, place, 0, b)) : 0.0,
+                 left = own.two_sides ? score_of_parts(j, sum_parts(j, n_nodes, place, 1, b)) : 0.0;
+    best = own.best(j, place, b, right, left), any_missing = own.any_missing;
+  }
+  Found* found = of_tree(j, j.found) + place * each;
+  if (mine && b > 0 && b < each) found[b] = {-INF, 0, 0, ~0ull, -1, 0};
+  write_best(best, -INF, place, any_missing, found);
+  if (place == 0) score_nodes(j, first, n_nodes);
+}
+
+SAPWOOD_INLINE void score_place(const Job& j, const NodeBlock& node, int place, int turn, OwnScore& own) {
+#ifdef SAPWOOD_PLAIN
+  score_column<SAPWOOD_COUNTS>(j, node.x, node.id, place, node.first_slot, turn, own);
+#else
+  if (growth_of(j).count_parts > 0) score_column<true>(j, node.x, node.id, place, node.first_slot, turn, own);
+  else score_column<false>(j, node.x, node.id, place, node.first_slot, turn, own);
+#endif
+}
+
+SAPWOOD_BOUNDED(256, 4) void score_level(SAPWOOD_JOB, int given, int step) {
+  const Job& j = job;
+  const NodeBlock node(j, step);
+  if (!node.in) return;
+  OwnScore own;
+  node.each_place(j, [&](int place, int& turn) {
+    score_place(j, node, place, turn, own);
+    if (node.id == 0) choose_here(j, given + place_of_tree(), 0, 1, place);
+  });
+}
+
+// A level of few nodes at once: a block has a column of all of them, a group of its threads a node. Its columns are no
+// categories.
+SAPWOOD_BOUNDED(MAX_GROUPS* TILE_BINS, 2) void score_whole_level(SAPWOOD_JOB, int given, int step) {
+  const Job& j = job;
+  const NodeBlock node(j, step, group_of());
+  if (!node.in) return;  // all nodes of a level are searched, or none
+  OwnScore own;
+  score_place(j, node, blockIdx.y, 0, own);
+  choose_here(j, given + place_of_tree(), node.id - node.x, blockDim.x / TILE_BINS, blockIdx.y);
 }
 
 // The candidates of a level, by their sums over the nodes in the order of ids; a thread has a bin of a place. The best of

@@ -47,6 +47,7 @@ SAPWOOD_INLINE void force_bin(const BlockColumn<COUNTS>& c, double least, Best& 
 
 struct BlockBest {  // over the columns of a block
   Best best{-INF, ~0ull, {}};
+  OwnScore own;        // of the node
   double bar = -INF;   // what a split must exceed
   double most = -INF;  // the best score of this warp
   int place = -1;
@@ -78,7 +79,7 @@ SAPWOOD_INLINE void search_sets(const Job& j, int k, int id, const BlockColumn<C
 template <bool PLAIN, bool COUNTS>
 SAPWOOD_INLINE void search_column(const Job& j, int k, int x, int id, int place, int first_slot, int turn,
                                   BlockBest& found) {
-  const BlockColumn<COUNTS> c(j, 0, of_tree(j, j.nodes)[id], id, place, first_slot, turn);
+  const BlockColumn<COUNTS> c(j, 0, of_tree(j, j.nodes)[id], id, place, first_slot, turn, found.own);
   found.bar = must_exceed(c.own_score);
   if (found.best.score < found.bar) found.best.score = found.bar;
   if (found.most < found.bar) found.most = found.bar;

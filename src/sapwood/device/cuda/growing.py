@@ -29,6 +29,8 @@ PARTITION, ONE_HOT, SET_WORDS = 1, 2, 4  # kinds of columns of categories; words
 SEARCH_BLOCKS = 4  # of the search, that a multiprocessor has at a time
 LIST_BYTES = 16  # of a row in both row lists
 BESIDE_BYTES, MAX_BESIDE = 1 << 30, 32  # of trees that grow side by side, at most
+WHOLE_NODES = 2  # of a symmetric level whose candidates are scored and compared by one launch
+MAX_RECORDERS = 8
 STEP_BYTES, PART_BYTES = 16, 20  # of a node in find_leaves: what rows walk through, what they add
 
 
@@ -287,6 +289,8 @@ class Growing(Records):
         while copies and (copies * nodes * PART_BYTES > room or self._last.get("weighs")):
             copies //= 2
         job["leaf_copies"] = copies
+        warps = self.runtime.settings["find_leaves"][0] // LANES
+        job["n_recorders"] = min(MAX_RECORDERS, -(-(int(job["n_items"]) - 1) // warps))
 
     def _trees_beside(self, parts: Mapping[str, int]) -> int:
         """How many trees of a round grow side by side, in the same launches: as many as fit, in batches of one size."""
@@ -325,8 +329,9 @@ class Growing(Records):
     def _bytes_of_level(self, nodes: int) -> dict[str, int]:
         """The same of a symmetric tree besides; nodes: of its largest level."""
         n = len(self._binned.places)
-        found = dict.fromkeys(("level_scores", *(["level_norms"] if self._job["cosine"] else [])), nodes * n * 2 * 256 * 8)
-        return found | {
+        names = ("level_scores", "level_norms") if self._job["cosine"] else ("level_scores",)
+        return {
+            **dict.fromkeys(names, nodes * n * 2 * 256 * 8),
             "root_missing": n * 8,
             "root_range": n * 2 * 4,
             "root_below": n * 256 * 8,
@@ -375,6 +380,9 @@ class Growing(Records):
         joint, found = int(self._job["n_joint"]), (int(self._job["n_found"]), 1)
         if not self._job["symmetric"]:
             self._launch("search_joint" if joint > 1 else "search", k, step, grid, n_beside=n)
+        elif joint == 1 and self._scores_at_once(grid[0], n):
+            whole = (1, int(self._job["n_columns"]))
+            self._launch("score_whole_level", k, step, whole, n_beside=n, n_groups=grid[0])
         elif joint == 1:
             self._launch("score_level", k, step, grid, n_beside=n)
             if step:  # the root's candidates are compared at once
@@ -386,9 +394,15 @@ class Growing(Records):
             self._launch("choose_joint", 0, step, found)
             self._launch("take_level", 0, step)
 
+    def _scores_at_once(self, n_nodes: int, n: int) -> bool:
+        """Whether a block has a column of all nodes of a symmetric level: there are few, and all blocks run at once."""
+        blocks = int(self._job["n_columns"]) * n_nodes * n
+        most = self.runtime.n_processors * self.runtime.settings["score_whole_level"][1]
+        return 1 < n_nodes <= WHOLE_NODES and blocks <= most and not self._job["category"]
+
     def _finish(self, k: int, n: int = 1) -> None:
         """The last step of these trees, the leaves of rows, values."""
         last, nodes = len(self._last["steps"]) + 1, int(self._job["max_nodes"])
         shared = nodes * (STEP_BYTES + int(self._job["leaf_copies"]) * PART_BYTES)
-        self._launch("find_leaves", k, last, None, shared, n)
+        self._launch("find_leaves", k, last, None, shared, n, n_more=int(self._job["n_recorders"]))
         self._launch("finish_tree", k, last, n_beside=n)

@@ -11,7 +11,6 @@ import numpy as np
 from sapwood.device.cuda.job import record
 from sapwood.device.cuda.runtime import ROW_KERNELS, Runtime
 
-
 ALIGNED = 256  # bytes
 
 
@@ -66,15 +65,17 @@ class Records:
         grid: tuple[int, int] | None = None,
         shared: int = 0,
         n_beside: int = 1,
+        n_groups: int = 1,
+        n_more: int = 0,
     ) -> None:
-        """Launch a kernel, of n_beside trees at once."""
+        """Launch a kernel, of n_beside trees at once. n_groups: of threads; n_more: blocks besides those of rows"""
         run = self.runtime
         threads, each = run.settings[kernel]
         if grid is None:
-            most = max(1, -(-run.n_processors * each // n_beside))
-            grid = (max(1, min(most, -(-self._n // threads))) if each else 1, 1)
+            most = max(1, -(-run.n_processors * each // n_beside), n_more + 1)
+            grid = (max(1, min(most, -(-self._n // threads) + n_more)) if each else 1, 1)
         variant = f"{self._objective} {self._last['sampler'][0]}" if kernel in ROW_KERNELS else self._rules
-        run.launch(kernel, variant, (*grid, n_beside), shared, self._raw_job, a, b)
+        run.launch(kernel, variant, (*grid, n_beside), shared, self._raw_job, a, b, threads * n_groups)
 
     def _repeat(self, key: Any, work: Callable[[], None]) -> None:
         """Do some launches: as they are the first time, then captured as a graph, which is replayed."""

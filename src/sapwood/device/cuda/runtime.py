@@ -25,6 +25,7 @@ SETTINGS: dict[str, tuple[int, int]] = {  # kernel: threads of a block, blocks o
     "forget_gradients": (1, 0),
     "count_norms": (512, 2), "choose_norm": (512, 0), "reweigh": (256, 4), "end_reweigh": (1, 0),
     "begin": (256, 1), "partition": (128, 8), "histogram": (1024, 1), "search": (256, 0), "score_level": (256, 0),
+    "score_whole_level": (256, 4),
     "choose_level": (64, 0), "choose_columns": (256, 0), "find_leaves": (1024, 2), "finish_tree": (512, 0),
     "search_joint": (256, 0), "score_joint": (256, 0), "add_joint": (64, 0), "choose_joint": (64, 0),
     "take_level": (256, 0), "begin_sketch": (256, 0), "sketch_rows": (256, 4), "end_sketch": (256, 0),
