@@ -5,6 +5,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from threading import RLock
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -385,6 +386,47 @@ def test_device_memory_of_a_table_that_is_not_read_yet() -> None:
     assert 9 < sizes[1] / sizes[0] < 10
     assert 0.8e9 < sizes[1] < 1.5e9
     assert sw.estimate_cost({}, n_rows=10**6, n_columns=28).device == 0
+
+
+class Stream:
+    """A stream that counts how often it was waited for."""
+
+    n_waits = 0
+
+    def __init__(self, non_blocking: bool) -> None:
+        assert non_blocking
+
+    def synchronize(self) -> None:
+        self.n_waits += 1
+
+
+class Owner:
+    """Something that has a stream of its own."""
+
+
+def test_trainings_have_streams_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "MAX_LANES", 3)
+    gpu = runtime.Cuda.__new__(runtime.Cuda)
+    gpu.cupy, gpu.lock, gpu.stream = SimpleNamespace(cuda=SimpleNamespace(Stream=Stream)), RLock(), Stream(True)
+    gpu._streams, gpu._n_owners = [gpu.stream], [0]
+    owners = [Owner() for _ in range(4)]
+    streams = [gpu.lane(one).stream for one in owners]
+    assert streams[0] is gpu.stream is streams[3]
+    assert len(set(streams)) == 3
+    assert gpu.stream.n_waits == 4  # what was filled before is ready in every lane
+    del owners[1]
+    assert gpu.lane(owners[0]).stream is streams[1]
+    owners.clear()
+    assert gpu._n_owners == [0, 0, 0]
+
+
+def test_folds_have_the_bits_of_the_cpu(device: None) -> None:
+    task = small("leafwise/softmax")
+    X, y, _ = tasks.rows(task)
+    params = {**task.params, "n_estimators": 3, "eval_metric": ["logloss", "error"]}
+    found = [sw.cv(params, sw.Dataset(X, label=y, device=one, max_bins=32), n_folds=3) for one in ("cpu", "emulated")]
+    assert list(found[0]) == list(found[1])
+    assert all(found[0][name].tobytes() == found[1][name].tobytes() for name in found[0])
 
 
 def test_records_have_the_fields_of_the_header() -> None:
