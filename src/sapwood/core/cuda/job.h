@@ -153,6 +153,7 @@ struct Job {
   int64_t total_repeats;         // sum of repeats, or rows of positive weight
   int64_t max_repeats;           // the largest
   double* score;                 // (n_outputs, n)
+  double* row_totals;            // (2, n) the largest score of each row, the sum of exponentials; null: one output
   Output* output;                // (n_outputs)
   int32_t* packed;               // (n_outputs, n) narrow words
   Pair* leaf_pairs;              // (n_outputs, n) wide pairs of the leaf values

@@ -72,6 +72,8 @@ class Trainer(Hosted, Growing):
         job["n_fields"] = len(names) + 1
         self._keep("field", run.array(values))
         self._make("score", (k, n), np.float64)
+        if k > 1:
+            self._make("row_totals", (2, n), np.float64)
         self._make("packed", (k, n), np.int32)
         self._make("leaf_pairs", (k, n, 2), np.int32)
         self._make("leaf", (k, n), np.uint16)
