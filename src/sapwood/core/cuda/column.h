@@ -9,8 +9,13 @@ constexpr int BIN_WARPS = TILE_BINS / LANES;
 constexpr int MAX_GROUPS = 2;  // of threads, each with the column of a node of its own
 
 // The group of this thread, and its bin there.
+#if defined(SAPWOOD_POLICY) && SAPWOOD_POLICY != 1
+inline int group_of() { return 0; }
+inline int bin_of() { return threadIdx.x; }
+#else
 inline int group_of() { return threadIdx.x / TILE_BINS; }
 inline int bin_of() { return threadIdx.x % TILE_BINS; }
+#endif
 
 // How many nodes a step searches.
 inline int n_searched(const Level& level) { return !level.more ? 0 : level.n_batch == 0 ? 1 : 2 * level.n_batch; }
@@ -28,9 +33,14 @@ struct NodeBlock {
   }
   template <class F>
   SAPWOOD_INLINE void each_place(const Job& j, F&& f) const {  // f(place, turn): turns alternate
-    const int n_columns = (int)j.n_columns, each = (n_columns + gridDim.y - 1) / gridDim.y,
-              end = (blockIdx.y + 1) * each;  // columns side by side share what is read of memory
-    for (int place = blockIdx.y * each, turn = 0; place < end && place < n_columns; place++, turn ^= 1) f(place, turn);
+    const int n_columns = (int)j.n_columns;
+    if (is_leafwise(j)) {  // nearly always one
+      for (int place = blockIdx.y, turn = 0; place < n_columns; place += gridDim.y, turn ^= 1) f(place, turn);
+      return;
+    }
+    const int each = (n_columns + gridDim.y - 1) / gridDim.y, most = (blockIdx.y + 1) * each,
+              end = most < n_columns ? most : n_columns;  // columns side by side share what is read of memory
+    for (int place = blockIdx.y * each, turn = 0; place < end; place++, turn ^= 1) f(place, turn);
   }
 };
 
@@ -145,14 +155,15 @@ struct BlockColumn {
     }
     if (b == n_bins) shared_missing[turn][group] = own, shared_rows[turn][group] = rows;
     holds_rows = own.h > 0 && b < n_bins, own_rows = rows;
-    const BinScan scan(own, packed);
+    const bool many = !is_leafwise(j);  // columns a block: a branch more costs less than the work that it saves
+    const BinScan scan(own, packed && many);
     below = scan.below, total = scan.total, missing = shared_missing[turn][group];
     if constexpr (COUNTS) {
       const BinScan counted(Sums{rows, 0});
       rows_below = counted.below.g, all_rows = counted.total.g, missing_rows = shared_rows[turn][group];
     }
     rule = rule_of(j, n, place, growth_of(j, k).penalty);
-    if (!score.known) score = {score_of(total, n, j, rule.penalty), true};
+    if (!score.known || !many) score = {score_of(total, n, j, rule.penalty), true};
     own_score = score.score;
     if (place == 0 && b == 0) n.g = total.g, n.h = total.h, n.score = own_score;
   }
@@ -169,9 +180,14 @@ inline void write_best(const Best& best, double bar, int place, bool seen_missin
   __shared__ double scores[MAX_WARPS];
   __shared__ uint64_t orders[MAX_WARPS];
   const int lane = threadIdx.x % LANES, n_warps = blockDim.x / LANES;
-  const int from = best_lane(best.score, best.order);
-  double score = __shfl_sync(ALL_LANES, best.score, from);
-  uint64_t order = __shfl_sync(ALL_LANES, (unsigned long long)best.order, from);
+  double score = best.score;
+  uint64_t order = best.order;
+#pragma unroll
+  for (int step = LANES / 2; step > 0; step /= 2) {
+    const double other = __shfl_xor_sync(ALL_LANES, score, step);
+    const uint64_t its = __shfl_xor_sync(ALL_LANES, (unsigned long long)order, step);
+    if (beats(other, its, score, order)) score = other, order = its;
+  }
   if (lane == 0) scores[threadIdx.x / LANES] = score, orders[threadIdx.x / LANES] = order;
   __syncthreads();
   for (int w = 0; w < n_warps; w++)
