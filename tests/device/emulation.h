@@ -208,8 +208,8 @@ inline uint32_t emulated_prmt(uint32_t a, uint32_t b, uint32_t select) {
   return out;
 }
 
-extern "C" void emulate(emulation::Kernel kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                        unsigned n_threads, uint64_t shared_bytes, const void* job, int first, int second) {
+extern "C" void emulate(emulation::Kernel kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned n_threads,
+                        uint64_t shared_bytes, const void* job, int first, int second) {
   static bool backwards = false;
   emulation::kernel = kernel, emulation::job = job, emulation::first = first, emulation::second = second;
   while (emulation::fibres.size() < n_threads) {
