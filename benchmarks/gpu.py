@@ -93,6 +93,36 @@ def validation(X: NDArray[np.float32], y: NDArray[np.float64]) -> None:
         print(f"  200 rounds on {n} rows, {name}: {seconds(work, 2):.3f} s", flush=True)
 
 
+CLASSES = {
+    "leafwise, 31 leaves": {"grow_policy": "leafwise", "max_leaves": 31},
+    "depthwise, depth 6": {"grow_policy": "depthwise", "max_depth": 6},
+    "symmetric, depth 6": {"grow_policy": "symmetric", "max_depth": 6},
+}
+
+
+def classes(X: NDArray[np.float32]) -> None:
+    """Trainings of seven classes, 30 rounds: a tree a class, and vector leaves; on the CPU once."""
+    z = X[:, 0] * X[:, 1] + np.sin(3 * X[:, 2]) + 0.5 * X[:, 3]
+    label = np.digitize(z, np.quantile(z, np.arange(1, 7) / 7)).astype(np.float64)
+    sets = {name: sapwood.Dataset(X, label=label, device=name, max_bins=255) for name in ("cuda", "cpu")}
+    for grower, limits in CLASSES.items():
+        for kind, more in {"a tree a class": {}, "vector leaves": {"multi_strategy": "multi_output_tree"}}.items():
+            params = {"objective": "softmax", "learning_rate": 0.1, "n_estimators": 30, **limits, **more}
+            took = {
+                name: seconds(lambda params=params, name=name: sapwood.train(params, sets[name]), turns)  # type: ignore[misc]
+                for name, turns in (("cuda", 4), ("cpu", 1))
+            }
+            print(f"  7 classes, {grower}, {kind}: GPU {took['cuda']:.3f} s, CPU {took['cpu']:.2f} s", flush=True)
+
+
+def folds(data: sapwood.Dataset) -> None:
+    """Five folds of 100 rounds, with `logloss` after each."""
+    for grower, limits in CLASSES.items():
+        params = {**PARAMS, **limits, "n_estimators": 100, "eval_metric": "logloss"}
+        took = seconds(lambda params=params: sapwood.cv(params, data, n_folds=5), 3)  # type: ignore[misc]
+        print(f"  5 folds, {grower}: {took:.3f} s", flush=True)
+
+
 def seconds(work: Callable[[], object], turns: int) -> float:
     """The best of some turns."""
     took = []
@@ -130,6 +160,9 @@ def main() -> None:
             beside = "" if theirs is None else f"  XGBoost {theirs:5.2f} ms, {theirs / ms:4.1f} times ours"
             ratios += [] if theirs is None else [theirs / ms]
             print(f"  {params!s:45} {ms:7.3f} ms per tree{beside}", flush=True)
+        if n_columns == 28 and n_rows <= 1_000_000:
+            classes(X)
+            folds(data)
         if (n_rows, n_columns) == (1_000_000, 28):
             predictions(data, X)
             validation(X, y)

@@ -13,10 +13,10 @@ from pathlib import Path
 HOUSE = Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".cu"}
 MAX_SOURCES = (
-    61_200  # lines of src/ in all. 48,500 with the command line, plots, the report, Dask, ranking and survival;
+    61_500  # lines of src/ in all. 48,500 with the command line, plots, the report, Dask, ranking and survival;
 )
 # room for streaming, distributions, raw text and the rest of the GPU; 61,200 for what is left of issues 17 to 22
-# (of the GPU: Shapley values, metrics; files of survival, holders that own columns)
+# (of the GPU: Shapley values, metrics; files of survival, holders that own columns); 61,500: trees side by side there
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
 WIDE_CLASSES = {
@@ -66,11 +66,11 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cpu/grow": 4070,  # children made ahead of time
     "src/sapwood/core/cpu/leaf": 1540,
     "src/sapwood/core/cpu/predict": 1690,  # bounds of explanations
-    "src/sapwood/core/cuda": 3560,  # categories, samplers, vector leaves, ranks of splits, Shapley values, metrics
+    "src/sapwood/core/cuda": 3800,  # categories, samplers, vector leaves, ranks of splits, metrics; trees side by side
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 1950,  # and tables that stream by, paths of trees for a device
     "tools": 1290,  # wheels
-    "benchmarks": 2830,  # one script a claim; unseen tables; seconds of survival by round; threads
+    "benchmarks": 2850,  # one script a claim; unseen tables; seconds of survival by round; threads
     "examples": 70,
 }
 FILE_BUDGET = {"src/sapwood/boost/loops/plain.py": 60}  # the loop rots first

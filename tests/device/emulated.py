@@ -36,6 +36,7 @@ SMALL = {  # threads and blocks, few of both
     **dict.fromkeys(("take_level", "begin_sketch", "end_sketch"), (64, 0)),
     **dict.fromkeys(("sketch_rows", "sum_noise"), (64, 2)),
     "find_leaves": (64, 2),
+    "score_whole_level": (256, 12),
     "finish_tree": (32, 0),
     **dict.fromkeys(("fill_entries", "explain", "add_tree"), (64, 0)),
     **dict.fromkeys(("predict_rows_there", "measure_rows"), (64, 2)),
@@ -117,6 +118,9 @@ class Emulated:
     def wait(self) -> None:
         pass
 
+    def lane(self, owner: object) -> "Emulated":
+        return self
+
     def free(self) -> int:
         return 1 << 40
 
@@ -130,7 +134,7 @@ class Emulated:
         self,
         kernel: str,
         variant: str,
-        grid: tuple[int, int],
+        grid: tuple[int, ...],
         shared: int,
         job: NDArray[Any],
         a: int,
@@ -140,7 +144,8 @@ class Emulated:
         self.objective = variant if kernel in ROW_KERNELS else self.objective
         found = library(self.objective)  # growth is compiled for all rules at once
         threads, address = threads or self.settings[kernel][0], ctypes.c_void_p(job.ctypes.data)
-        found.emulate(getattr(found, kernel), *grid, threads, ctypes.c_uint64(shared), address, int(a), int(b))
+        sizes = *grid, *(1,) * (3 - len(grid)), threads
+        found.emulate(getattr(found, kernel), *sizes, ctypes.c_uint64(shared), address, int(a), int(b))
 
     def capture(self, work: Callable[[], None]) -> None:
         return None

@@ -208,7 +208,7 @@ inline uint32_t emulated_prmt(uint32_t a, uint32_t b, uint32_t select) {
   return out;
 }
 
-extern "C" void emulate(emulation::Kernel kernel, unsigned grid_x, unsigned grid_y, unsigned n_threads,
+extern "C" void emulate(emulation::Kernel kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned n_threads,
                         uint64_t shared_bytes, const void* job, int first, int second) {
   static bool backwards = false;
   emulation::kernel = kernel, emulation::job = job, emulation::first = first, emulation::second = second;
@@ -216,13 +216,12 @@ extern "C" void emulate(emulation::Kernel kernel, unsigned grid_x, unsigned grid
     emulation::fibres.emplace_back();
     emulation::fibres.back().stack.resize(64 * 1024);
   }
-  gridDim = {grid_x, grid_y, 1}, blockDim = {n_threads, 1, 1};
+  gridDim = {grid_x, grid_y, grid_z}, blockDim = {n_threads, 1, 1};
   std::vector<uint64_t> bytes(shared_bytes / 8 + 2);
   dynamic_bytes = (unsigned char*)(((uintptr_t)bytes.data() + 15) & ~(uintptr_t)15);
-  for (unsigned y = 0; y < grid_y; y++)
-    for (unsigned x = 0; x < grid_x; x++) {
-      std::fill(bytes.begin(), bytes.end(), 0xa5a5a5a5a5a5a5a5u);  // shared memory starts with anything
-      blockIdx = {x, y, 0};
-      emulation::run_block(n_threads, backwards = !backwards);
-    }
+  for (uint64_t at = 0; at < (uint64_t)grid_x * grid_y * grid_z; at++) {
+    std::fill(bytes.begin(), bytes.end(), 0xa5a5a5a5a5a5a5a5u);  // shared memory starts with anything
+    blockIdx = {(unsigned)(at % grid_x), (unsigned)(at / grid_x % grid_y), (unsigned)(at / grid_x / grid_y)};
+    emulation::run_block(n_threads, backwards = !backwards);
+  }
 }

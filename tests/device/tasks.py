@@ -130,6 +130,20 @@ VECTORS: dict[str, dict[str, Any]] = {
     "sketch of one": {"sketch_outputs": 1, "subsample": 0.7},
     "sketch rows": {"sketch_outputs": 3, "min_samples_leaf": 20, "sampling": "mvs", "subsample": 0.6},
 }
+CLASSES: dict[str, dict[str, Any]] = {  # a tree a class, side by side
+    "columns": {"colsample_bytree": 0.8, "colsample_bylevel": 0.8, "colsample_bynode": 0.8, "subsample": 0.6},
+    "rows": {"min_samples_leaf": 20, "path_smooth": 3.0, "precision": "wide"},
+    "penalties": {"reg_alpha": 0.5, "max_delta_step": 0.3, "min_split_gain": 0.1, "extra_trees": True},
+    "labels": {
+        "objective": "multilabel",
+        "monotone_constraints": {0: 1, 3: -1},
+        "monotone_constraints_method": "basic",
+        "interaction_constraints": [[0, 1], [2, 3, 5]],
+    },
+    "noise": {"random_strength": 1.5, "feature_weights": {1: 2.0}, "first_use_penalties": {0: 0.3, 3: 0.1}},
+    "cosine": {"score_function": "cosine", "min_split_gain": 0.1, "hessian": "none"},
+    "goss": {"sampling": "goss", "learning_rate": 0.5, "n_parallel_trees": 2},
+}
 SAMPLERS: dict[str, dict[str, Any]] = {
     "goss": {"sampling": "goss"},
     "mvs": {"sampling": "mvs", "subsample": 0.5, "hessian": "none"},
@@ -169,6 +183,15 @@ for grower, limits in GROWERS.items():
     TASKS[f"{grower}/linear classes"] = Task({"objective": "softmax", **limits, **LINEAR, **STANDARD}, data=LINEAR)
     for vector, more in VECTORS.items():
         TASKS[f"{grower}/vector {vector}"] = Task({"objective": "softmax", **limits, **TOGETHER, **more}, missing=0.1)
+    for kind, more in CLASSES.items():
+        TASKS[f"{grower}/classes {kind}"] = Task({"objective": "softmax", **limits, **more}, missing=0.1)
+    TASKS[f"{grower}/classes categories"] = Task(
+        {"objective": "softmax", **limits, "category_encoding": "partition", "min_data_per_group": 10},
+        2000,
+        missing=0.1,
+        weight="whole",
+        categories=(3, 12, 40),
+    )
     for weight in ("whole", "real", "zeros"):
         params = {"objective": "softmax", **limits, **TOGETHER, "min_samples_leaf": 15}
         TASKS[f"{grower}/vector {weight}"] = Task(params, weight=weight, missing=0.1)

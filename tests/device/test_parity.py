@@ -5,6 +5,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from threading import RLock
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -15,7 +16,7 @@ import sapwood as sw
 from device import emulated, tasks
 from sapwood.boost.round import growth
 from sapwood.device import get
-from sapwood.device.cuda import forest, plan, runtime
+from sapwood.device.cuda import forest, growing, plan, runtime
 from sapwood.device.cuda.job import CORE, record
 from sapwood.errors import DataError, ObjectiveError, ParameterError
 from sapwood.params import resolve, types
@@ -28,7 +29,8 @@ SHOWN = [  # all growers, rules and kinds of rows, at the price of two objective
     "depthwise/categories sets", "symmetric/categories rows", "leafwise/categories onehot", "symmetric/categories auto",
     "leafwise/linear", "depthwise/vector limits", "symmetric/vector whole", "leafwise/vector sketch of one",
     "symmetric/vector sketch", "depthwise/vector categories extra", "leafwise/cosine noise", "symmetric/cosine gain",
-    "leafwise/forced rows", "symmetric/vector noise",
+    "leafwise/forced rows", "symmetric/vector noise", "depthwise/classes noise", "leafwise/classes columns",
+    "symmetric/classes categories",
 ]  # fmt: skip
 
 
@@ -72,6 +74,26 @@ def test_every_task_on_the_emulated_device(name: str, device: None) -> None:
         assert re.search("does not run on device='emulated' yet; use device='cpu'", str(refusal))
         return
     assert found == wanted
+
+
+@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("name", ["depthwise/classes noise", "leafwise/softmax", "symmetric/classes columns"])
+def test_trees_side_by_side_in_batches(name: str, most: int, device: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = small(name)
+    X, y, _ = tasks.rows(task)
+    y = np.minimum(4 * y / 3 + (X[:, 0] > 0.8), 4).round()  # five classes: batches of three and of two
+    runtime = get("emulated").Trainer.runtime  # type: ignore[attr-defined]
+    launched: list[tuple[str, int]] = []
+    launch = runtime.launch
+    monkeypatch.setattr(runtime, "launch", lambda *a: (launched.append((a[0], a[2][2])), launch(*a)), raising=False)
+    monkeypatch.setattr(growing, "MAX_BESIDE", most)
+    models = [
+        sw.train({**task.params, "n_estimators": 3}, sw.Dataset(X, label=y, device=one, max_bins=32))
+        for one in ("cpu", "emulated")
+    ]
+    assert models[1].n_outputs == 5
+    assert models[0].to_bytes() == models[1].to_bytes()
+    assert [n for kernel, n in launched if kernel == "begin"] == {1: [1] * 5, 3: [3, 2]}[most] * 3
 
 
 @pytest.mark.parametrize("name", ["depthwise/logistic", "depthwise/softmax"])
@@ -332,9 +354,29 @@ def test_device_memory_is_told_ahead(
     runs.total = 0
     sw.train({**params, "n_estimators": 2}, data)
     assert runs.total == pytest.approx(told.device, rel=0.02)
-    runs.most = told.device // 3
+    runs.most = told.device // 4
     with pytest.raises(DataError, match=r"GPU memory, and .* are free; train on fewer rows"):
         sw.train(params, sw.Dataset(X, label=y, device="emulated"), 2)
+
+
+def test_trees_grow_one_after_the_other_where_little_memory_is_free(
+    device: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emulated.device(Counted)
+    runs = get("emulated").Trainer.runtime  # type: ignore[attr-defined]
+    monkeypatch.setattr(plan.Counting, "settings", runs.settings)
+    monkeypatch.setattr(plan, "FEW", 3000)
+    X = np.random.default_rng(0).normal(size=(3000, 4))
+    data = sw.Dataset(X, label=np.digitize(X[:, 0] * X[:, 1], [-0.5, 0.0, 0.5]), device="emulated")
+    params = {"grow_policy": "leafwise", "max_leaves": 9, "objective": "softmax", "n_estimators": 1}
+    told = sw.estimate_cost(params, data).device
+    with monkeypatch.context() as patch:
+        patch.setattr(growing, "MAX_BESIDE", 1)
+        apart = sw.estimate_cost(params, data).device
+    assert told > 1.5 * apart
+    runs.total, runs.most = 0, apart
+    sw.train(params, data)
+    assert runs.total == pytest.approx(apart, rel=0.02)
 
 
 def test_device_memory_of_a_table_that_is_not_read_yet() -> None:
@@ -344,6 +386,47 @@ def test_device_memory_of_a_table_that_is_not_read_yet() -> None:
     assert 9 < sizes[1] / sizes[0] < 10
     assert 0.8e9 < sizes[1] < 1.5e9
     assert sw.estimate_cost({}, n_rows=10**6, n_columns=28).device == 0
+
+
+class Stream:
+    """A stream that counts how often it was waited for."""
+
+    n_waits = 0
+
+    def __init__(self, non_blocking: bool) -> None:
+        assert non_blocking
+
+    def synchronize(self) -> None:
+        self.n_waits += 1
+
+
+class Owner:
+    """Something that has a stream of its own."""
+
+
+def test_trainings_have_streams_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "MAX_LANES", 3)
+    gpu = runtime.Cuda.__new__(runtime.Cuda)
+    gpu.cupy, gpu.lock, gpu.stream = SimpleNamespace(cuda=SimpleNamespace(Stream=Stream)), RLock(), Stream(True)
+    gpu._streams, gpu._n_owners = [gpu.stream], [0]
+    owners = [Owner() for _ in range(4)]
+    streams = [gpu.lane(one).stream for one in owners]
+    assert streams[0] is gpu.stream is streams[3]
+    assert len(set(streams)) == 3
+    assert gpu.stream.n_waits == 4  # what was filled before is ready in every lane
+    del owners[1]
+    assert gpu.lane(owners[0]).stream is streams[1]
+    owners.clear()
+    assert gpu._n_owners == [0, 0, 0]
+
+
+def test_folds_have_the_bits_of_the_cpu(device: None) -> None:
+    task = small("leafwise/softmax")
+    X, y, _ = tasks.rows(task)
+    params = {**task.params, "n_estimators": 3, "eval_metric": ["logloss", "error"]}
+    found = [sw.cv(params, sw.Dataset(X, label=y, device=one, max_bins=32), n_folds=3) for one in ("cpu", "emulated")]
+    assert list(found[0]) == list(found[1])
+    assert all(found[0][name].tobytes() == found[1][name].tobytes() for name in found[0])
 
 
 def test_records_have_the_fields_of_the_header() -> None:

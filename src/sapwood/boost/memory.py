@@ -195,14 +195,14 @@ def _growth(params: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _device_bytes(spec: TrainSpec, data: Dataset) -> int:
+def _device_bytes(spec: TrainSpec, data: Dataset, **more: bool) -> int:
     """Device memory of a training with its data."""
     weighted = data.weight is not None or spec.factor is not None or spec.params["early_stopping_rounds"] is not None
     categories = tuple(column in data.categories for column in range(data.n_columns))
     n_labels = 1 if data.label is None or data.label.ndim == 1 else data.label.shape[1]
     goal = spec.objective
     there = (data.n_rows, tuple(data.n_bins), categories, spec.n_outputs, n_labels, weighted, goal.core, goal.fields)
-    return host.gpu_bytes(*there, **_growth(spec.params))
+    return host.gpu_bytes(*there, **_growth(spec.params), **more)
 
 
 def _check_device(spec: TrainSpec, data: Dataset) -> None:
@@ -211,7 +211,7 @@ def _check_device(spec: TrainSpec, data: Dataset) -> None:
     if runtime is None:
         return
     held = sum(codes.nbytes for name, codes in vars(data.binned).items() if name in ("planes", "tiles"))
-    need, free = max(0, _device_bytes(spec, data) - held), runtime.free()
+    need, free = max(0, _device_bytes(spec, data, apart=True) - held), runtime.free()
     if need > free:
         raise DataError(
             f"this training needs {text_of(need)} of GPU memory, and {text_of(free)} are free; train on fewer rows or "

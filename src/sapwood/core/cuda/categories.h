@@ -28,8 +28,9 @@ inline Steps& shared_steps() {
 inline void walk_codes_in_order(const Job& j, Steps& s, int n_used, int n_codes, Sums total, double rows, double each,
                                 int missing) {
   const bool back = threadIdx.x != 0;
-  const double min_group = j.min_data_per_group, min_rows = j.growth->min_samples > 1.0 ? j.growth->min_samples : 0.0,
-               min_h = j.growth->penalty.min_h;
+  const double min_group = j.min_data_per_group,
+               min_rows = growth_of(j).min_samples > 1.0 ? growth_of(j).min_samples : 0.0,
+               min_h = growth_of(j).penalty.min_h;
   Sums l;
   int64_t left = 0, group = 0, rows_left = 0;
   bool holds_missing = false;
@@ -64,7 +65,7 @@ inline void make_steps(const Job& j, int place, Sums own, int64_t own_rows, Sums
   bool used = own.h >= 1;
   if (!onehot) {
     used = used && (double)(int64_t)((double)own.h * each + 0.5) >= smooth;
-    s.ratio[code] = used ? (double)own.g / ((double)own.h + smooth * h_scale(j.growth->scale)) : INF;
+    s.ratio[code] = used ? (double)own.g / ((double)own.h + smooth * h_scale(growth_of(j).scale)) : INF;
   }
   const Scanned scanned = block_scan(used);
   const int n_used = (int)scanned.all;
@@ -108,15 +109,15 @@ inline int64_t weight_of(const Job& j, const Node& n, int64_t counted) {
 // The set of a node's best split: a bit a code that goes right. All threads of a block, which are as many as codes.
 inline void write_set(const Job& j, int id) {
   Steps& s = shared_steps();
-  const Node& n = j.nodes[id];
+  const Node& n = of_tree(j, j.nodes)[id];
   if (n.column < 0 || !j.category[n.place]) return;
   const int code = threadIdx.x, at = code * LANES + n.place % LANES;
   const int64_t tile = n.slot * j.histogram_size + n.place / LANES * TILE_SUMS;
-  const Sums own = load_sums(j.histograms + tile, at, n.packed != 0);
-  const bool counted = j.repeats != nullptr && j.growth->count_parts > 0;
-  const int64_t all = counted ? block_scan(j.counts[tile + at]).all : 0;
+  const Sums own = load_sums(of_tree(j, j.histograms) + tile, at, n.packed != 0);
+  const bool counted = j.repeats != nullptr && growth_of(j).count_parts > 0;
+  const int64_t all = counted ? block_scan(of_tree(j, j.counts)[tile + at]).all : 0;
   make_steps(j, n.place, own, 0, Sums{n.g, n.h}, weight_of(j, n, all), s);
-  uint32_t* set = (uint32_t*)(j.sets + SET_WORDS * id);
+  uint32_t* set = (uint32_t*)(of_tree(j, j.sets) + SET_WORDS * id);
   if (code < 2 * (int)SET_WORDS) set[code] = ~0u;
   __threadfence_block();
   __syncthreads();

@@ -6,6 +6,16 @@
 namespace sapwood {
 
 constexpr int BIN_WARPS = TILE_BINS / LANES;
+constexpr int MAX_GROUPS = 2;  // of threads, each with the column of a node of its own
+
+// The group of this thread, and its bin there.
+#if defined(SAPWOOD_POLICY) && SAPWOOD_POLICY != 1
+inline int group_of() { return 0; }
+inline int bin_of() { return threadIdx.x; }
+#else
+inline int group_of() { return threadIdx.x / TILE_BINS; }
+inline int bin_of() { return threadIdx.x % TILE_BINS; }
+#endif
 
 // How many nodes a step searches.
 inline int n_searched(const Level& level) { return !level.more ? 0 : level.n_batch == 0 ? 1 : 2 * level.n_batch; }
@@ -14,14 +24,23 @@ inline int n_searched(const Level& level) { return !level.more ? 0 : level.n_bat
 struct NodeBlock {
   int x, id, first_slot;  // the node among those of the step, and of the tree
   bool in;                // whether there is one
-  SAPWOOD_INLINE NodeBlock(const Job& j, int step) {
-    const Level& level = j.levels[step];
-    x = blockIdx.x, id = level.first_child + x, first_slot = level.first_slot, in = x < n_searched(level);
-    if (in && blockIdx.y == 0 && threadIdx.x == 0) j.n_left[x] = j.n_right[x] = 0;  // for the next step
+  SAPWOOD_INLINE NodeBlock(const Job& j, int step) : NodeBlock(j, step, blockIdx.x) {}
+  SAPWOOD_INLINE NodeBlock(const Job& j, int step, int x) : x(x) {
+    const Level& level = of_tree(j, j.levels)[step];
+    id = level.first_child + x, first_slot = level.first_slot, in = x < n_searched(level);
+    if (in && blockIdx.y == 0 && bin_of() == 0)
+      of_tree(j, j.n_left)[x] = of_tree(j, j.n_right)[x] = 0;  // for the next step
   }
   template <class F>
   SAPWOOD_INLINE void each_place(const Job& j, F&& f) const {  // f(place, turn): turns alternate
-    for (int place = blockIdx.y, turn = 0; place < (int)j.n_columns; place += gridDim.y, turn ^= 1) f(place, turn);
+    const int n_columns = (int)j.n_columns;
+    if (is_leafwise(j)) {  // nearly always one
+      for (int place = blockIdx.y, turn = 0; place < n_columns; place += gridDim.y, turn ^= 1) f(place, turn);
+      return;
+    }
+    const int each = (n_columns + gridDim.y - 1) / gridDim.y, most = (blockIdx.y + 1) * each,
+              end = most < n_columns ? most : n_columns;  // columns side by side share what is read of memory
+    for (int place = blockIdx.y * each, turn = 0; place < end; place++, turn ^= 1) f(place, turn);
   }
 };
 
@@ -29,23 +48,38 @@ struct NodeBlock {
 struct LevelBin {
   int n_nodes, first, at, place, b;
   SAPWOOD_INLINE LevelBin(const Job& j, int step)
-      : n_nodes(n_searched(j.levels[step])),
-        first(j.levels[step].first_child),
+      : n_nodes(n_searched(of_tree(j, j.levels)[step])),
+        first(of_tree(j, j.levels)[step].first_child),
         at(blockIdx.x * blockDim.x + threadIdx.x),
         place(at / TILE_BINS),
         b(at % TILE_BINS) {}
 };
 
-// Sums over the bins up to that of each thread, and over all. All threads of a block, which are as many as bins.
+// Sums over the bins up to that of each thread, and over all. All threads of a block; those of a group are as many as bins.
+// packed: they fit one word
 struct BinScan {
   Sums below, total;
-  SAPWOOD_INLINE explicit BinScan(Sums own) {
-    __shared__ Sums parts[BIN_WARPS];
-    const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
-    below = {up_to_lane(own.g), up_to_lane(own.h)};
+  SAPWOOD_INLINE explicit BinScan(Sums own, bool packed = false) {
+    __shared__ Sums shared_parts[MAX_GROUPS][BIN_WARPS];
+    Sums* parts = shared_parts[group_of()];
+    const int lane = threadIdx.x % LANES, warp = bin_of() / LANES;
+    int64_t word = 0;
+    if (packed) word = up_to_lane(pack(own));
+    else below = {up_to_lane(own.g), up_to_lane(own.h)};
     __syncthreads();  // all threads have read the parts of an earlier scan
-    if (lane == LANES - 1) parts[warp] = below;
+    if (lane == LANES - 1) parts[warp] = packed ? Sums{word, 0} : below;
     __syncthreads();
+    if (packed) {
+      int64_t all = 0;
+#pragma unroll
+      for (int w = 0; w < BIN_WARPS; w++) {
+        const int64_t part = parts[w].g;
+        if (w < warp) word += part;
+        all += part;
+      }
+      below = unpack(word), total = unpack(all);
+      return;
+    }
 #pragma unroll
     for (int w = 0; w < BIN_WARPS; w++) {
       const Sums part = parts[w];
@@ -81,6 +115,12 @@ inline int random_cut(const Job& j, int k, int id, int column, int n_bins, BinRa
   return at < n_cuts ? range.first + at : n_bins - 1;
 }
 
+// The score of a node, which is that of its first column: the others have the same sums.
+struct OwnScore {
+  double score = 0.0;
+  bool known = false;
+};
+
 // One column of a node; a thread has a bin. Of a larger child the sums are what the smaller one leaves of the parent's,
 // and are stored.
 template <bool COUNTS>
@@ -93,33 +133,38 @@ struct BlockColumn {
   ScoreRule rule;
 
   // turn: 0 and 1 in turn, where a block has several columns
-  SAPWOOD_INLINE BlockColumn(const Job& j, int k, Node& n, int id, int place, int first_slot, int turn)
+  SAPWOOD_INLINE BlockColumn(const Job& j, int k, Node& n, int id, int place, int first_slot, int turn,
+                             OwnScore&& score = {})
+      : BlockColumn(j, k, n, id, place, first_slot, turn, score) {}
+  SAPWOOD_INLINE BlockColumn(const Job& j, int k, Node& n, int id, int place, int first_slot, int turn, OwnScore& score)
       : place(place), column(j.column_of[place]), n_bins(j.n_bins[place]) {
-    __shared__ Sums shared_missing[2];
-    __shared__ int64_t shared_rows[2];
+    __shared__ Sums shared_missing[2][MAX_GROUPS];
+    __shared__ int64_t shared_rows[2][MAX_GROUPS];
     Sums* histograms = histograms_of(j, k);
-    const int b = threadIdx.x, at = b * LANES + place % LANES;
+    const int group = group_of(), b = bin_of(), at = b * LANES + place % LANES;
     const bool rest = id != 0 && n.slot < first_slot, packed = n.packed != 0;
     const int64_t tile = n.slot * j.histogram_size + place / LANES * TILE_SUMS;
     own = load_sums(histograms + tile, at, packed);
-    int64_t rows = COUNTS ? j.counts[tile + at] : 0;
+    int64_t rows = COUNTS ? of_tree(j, j.counts)[tile + at] : 0;
     if (rest) {  // a child of a node whose sums are words has few rows as well
       const Node& small = nodes_of(j, k)[sibling(id)];
       const int64_t other = small.slot * j.histogram_size + place / LANES * TILE_SUMS;
       own = own - load_sums(histograms + other, at, small.packed != 0);
       store_sums(histograms + tile, at, own, packed);
-      if (COUNTS) j.counts[tile + at] = rows = rows - j.counts[other + at];
+      if (COUNTS) of_tree(j, j.counts)[tile + at] = rows = rows - of_tree(j, j.counts)[other + at];
     }
-    if (b == n_bins) shared_missing[turn] = own, shared_rows[turn] = rows;
+    if (b == n_bins) shared_missing[turn][group] = own, shared_rows[turn][group] = rows;
     holds_rows = own.h > 0 && b < n_bins, own_rows = rows;
-    const BinScan scan(own);
-    below = scan.below, total = scan.total, missing = shared_missing[turn];
+    const bool many = !is_leafwise(j);  // columns a block: a branch more costs less than the work that it saves
+    const BinScan scan(own, packed && many);
+    below = scan.below, total = scan.total, missing = shared_missing[turn][group];
     if constexpr (COUNTS) {
       const BinScan counted(Sums{rows, 0});
-      rows_below = counted.below.g, all_rows = counted.total.g, missing_rows = shared_rows[turn];
+      rows_below = counted.below.g, all_rows = counted.total.g, missing_rows = shared_rows[turn][group];
     }
     rule = rule_of(j, n, place, growth_of(j, k).penalty);
-    own_score = score_of(total, n, j, rule.penalty);
+    if (!score.known || !many) score = {score_of(total, n, j, rule.penalty), true};
+    own_score = score.score;
     if (place == 0 && b == 0) n.g = total.g, n.h = total.h, n.score = own_score;
   }
 };
@@ -165,25 +210,42 @@ inline int64_t level_place(const Job& j, int64_t node, int place, int side) {
   return ((node * j.n_tiles * LANES + place) * 2 + side) * TILE_BINS;
 }
 inline void store_parts(const Job& j, int node, int place, int side, CosineParts parts) {
-  const int64_t at = level_place(j, node, place, side) + threadIdx.x;
-  j.level_scores[at] = parts.dot;
-  if (is_cosine(j)) j.level_norms[at] = parts.norm2;
+  const int64_t at = level_place(j, node, place, side) + bin_of();
+  of_tree(j, j.level_scores)[at] = parts.dot;
+  if (is_cosine(j)) of_tree(j, j.level_norms)[at] = parts.norm2;
 }
+// Adds numbers that are a stride apart one after the other, SIZE of them at a time, then half as many, and so on: reads do
+// not wait for each other. at: how many are added already
+template <int SIZE>
+SAPWOOD_INLINE void add_in_order(const double* from, int64_t stride, int n, int& at, double& sum) {
+#pragma unroll 1
+  for (; at + SIZE <= n; at += SIZE) {
+    double own[SIZE];
+#pragma unroll
+    for (int e = 0; e < SIZE; e++) own[e] = from[(at + e) * stride];
+#pragma unroll
+    for (int e = 0; e < SIZE; e++) sum = sum + own[e];
+  }
+  if constexpr (SIZE > 1) add_in_order<SIZE / 2>(from, stride, n, at, sum);
+}
+
 // The same of a bin, added over the first n nodes in the order of ids.
 SAPWOOD_INLINE CosineParts sum_parts(const Job& j, int n, int place, int side, int bin) {
-  const int64_t at = level_place(j, 0, place, side) + bin, stride = j.n_tiles * LANES * 2 * TILE_BINS;
+  const int64_t first = level_place(j, 0, place, side) + bin, stride = j.n_tiles * LANES * 2 * TILE_BINS;
   CosineParts sum;
-#pragma unroll 8
-  for (int i = 0; i < n; i++) sum.dot = sum.dot + j.level_scores[at + i * stride];
-  for (int i = 0; i < n && is_cosine(j); i++) sum.norm2 = sum.norm2 + j.level_norms[at + i * stride];
+  int at = 0;
+  add_in_order<32>(of_tree(j, j.level_scores) + first, stride, n, at, sum.dot);
+  at = 0;
+  if (is_cosine(j)) add_in_order<8>(of_tree(j, j.level_norms) + first, stride, n, at, sum.norm2);
   return sum;
 }
 
 // The minimum count of a side; rows are not counted where hessians do.
-inline double least_rows(const Job& j) { return j.growth->counts_rows ? j.growth->min_count : -1.0; }
+inline double least_rows(const Job& j) { return growth_of(j).counts_rows ? growth_of(j).min_count : -1.0; }
 
 inline bool may_use(const Job& j, int x, int column, int place) {
-  return column >= 0 && (!has_columns(j) || (j.allowed[x * j.n_tiles + place / LANES] >> place % LANES & 1));
+  return column >= 0 &&
+         (!has_columns(j) || (of_tree(j, j.allowed)[x * j.n_tiles + place / LANES] >> place % LANES & 1));
 }
 
 }  // namespace sapwood

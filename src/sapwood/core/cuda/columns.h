@@ -28,15 +28,16 @@ inline void take_columns(const uint32_t* set, int n_columns, double fraction, ui
 }
 
 // A block has a node that is searched; of a symmetric tree the first of the level stands for all.
-SAPWOOD_KERNEL void choose_columns(SAPWOOD_JOB, int k, int step) {
+SAPWOOD_KERNEL void choose_columns(SAPWOOD_JOB, int given, int step) {
   const Job& j = job;
-  const Level& level = j.levels[step];
+  const int k = given + place_of_tree();
+  const Level& level = of_tree(j, j.levels)[step];
   DYNAMIC_SHARED(uint32_t, first);
   const int x = blockIdx.x, n_columns = (int)j.n_columns, n_words = (n_columns + LANES - 1) / LANES;
   if (!level.more || x >= (level.n_batch == 0 || is_symmetric(j) ? 1 : 2 * level.n_batch)) return;
   const int id = level.first_child + x;
-  const Node& n = j.nodes[id];
-  uint32_t *second = first + n_words, *out = j.allowed + x * j.n_tiles;
+  const Node& n = of_tree(j, j.nodes)[id];
+  uint32_t *second = first + n_words, *out = of_tree(j, j.allowed) + x * j.n_tiles;
   for (int w = threadIdx.x; w < n_words; w += blockDim.x) {
     const int rest = n_columns - w * LANES;
     first[w] = rest >= LANES ? ~0u : (1u << rest) - 1;

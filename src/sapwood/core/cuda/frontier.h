@@ -63,13 +63,13 @@ inline void make_children(const Job& j, int k, const Node& n, int id, int at, in
   l.depth = r.depth = n.depth + 1, l.column = r.column = -1, l.parent = r.parent = id;
   l.groups = r.groups = j.groups_of == nullptr ? ~0ull : n.groups & j.groups_of[n.place];
   l.low = r.low = n.low, l.high = r.high = n.high;
-  if (MAY_BIND && j.direction != nullptr) bind_children(j, n, j.growth->penalty, l, r);
+  if (MAY_BIND && j.direction != nullptr) bind_children(j, n, growth_of(j).penalty, l, r);
   const bool forced = MAY_BIND && j.forced != nullptr && n.rank == INF;
   l.forced = forced ? j.forced[n.forced].left : -1, r.forced = forced ? j.forced[n.forced].right : -1;
   if (MAY_RANK && j.first_use != nullptr && k == 0) {
-    const uint32_t* path = j.path + id * j.n_tiles;
+    const uint32_t* path = of_tree(j, j.path) + id * j.n_tiles;
     for (int w = 0; w < j.n_tiles; w++)
-      j.path[at * j.n_tiles + w] = j.path[(at + 1) * j.n_tiles + w] =
+      of_tree(j, j.path)[at * j.n_tiles + w] = of_tree(j, j.path)[(at + 1) * j.n_tiles + w] =
           path[w] | (n.column / LANES == w ? 1u << n.column % LANES : 0);
   }
   Node* nodes = nodes_of(j, k);
@@ -91,46 +91,76 @@ struct Ranker {
   double operator()(const Found& f) const {
     if (f.place < 0 || f.score == INF || !adjusts(rule)) return f.score;
     const int column = (int)(f.order >> 32);
-    const bool used = j.first_use != nullptr && (j.path[id * j.n_tiles + column / LANES] >> column % LANES & 1);
+    const bool used =
+        j.first_use != nullptr && (of_tree(j, j.path)[id * j.n_tiles + column / LANES] >> column % LANES & 1);
     return adjusted_score(f.score, own, column, used, node, rule);
   }
 };
+
+// The lane whose candidate beats those of the others: the largest score, then the smallest order, both as parts of 32 bits.
+// All lanes of a warp.
+inline int best_lane(double score, uint64_t order) {
+  const uint64_t bits = bits_of(score + 0.0),  // there is one zero
+      parts[2] = {bits >> 63 ? ~bits : bits | 1ull << 63, ~order};
+  bool in = true;
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    const uint32_t own = in ? (uint32_t)(parts[i / 2] >> (i % 2 ? 0 : 32)) : 0, most = warp_max(own);
+    in = in && own == most;
+  }
+  return first_lane(__ballot_sync(ALL_LANES, in));
+}
+
+// What one lane has found; nothing where its score is that of none. All lanes of a warp.
+inline Found found_by(int lane, const Found* found, double score, int at) {
+  Found best = found[__shfl_sync(ALL_LANES, at, lane)];
+  if (!(__shfl_sync(ALL_LANES, score, lane) > -INF)) best.place = -1;
+  return best;
+}
 
 // The best of what was found for the columns of one node; `each` places belong to one column. All lanes of a warp; every
 // lane gets it.
 template <class Rank>
 inline Found best_found(const Found* found, int n, int each, const Rank& rank) {
-  const int lane = threadIdx.x % LANES;
   double score = -INF;
   uint64_t order = ~0ull;
   int at = 0;
 #pragma unroll 1
-  for (int c = lane; c < n / each; c += LANES) {
+  for (int c = threadIdx.x % LANES; c < n / each; c += LANES) {
     int own = c * each;
     for (int i = own + 1; i < (c + 1) * each; i++)
       if (beats(found[i].score, found[i].order, found[own].score, found[own].order)) own = i;
     const double its = rank(found[own]);
     if (its > -INF && beats(its, found[own].order, score, order)) score = its, order = found[own].order, at = own;
   }
-#pragma unroll 1
-  for (int step = LANES / 2; step > 0; step /= 2) {
-    const double other = __shfl_xor_sync(ALL_LANES, score, step);
-    const uint64_t its = __shfl_xor_sync(ALL_LANES, (unsigned long long)order, step);
-    const int place = __shfl_xor_sync(ALL_LANES, at, step);
-    if (beats(other, its, score, order)) score = other, order = its, at = place;
-  }
-  Found best = found[at];
-  if (!(score > -INF)) best.place = -1;
-  return best;
+  return found_by(best_lane(score, order), found, score, at);
 }
+// The same by their scores alone.
 inline Found best_found(const Found* found, int n) {
-  return best_found(found, n, 1, [](const Found& f) { return f.score; });
+  constexpr int N_READS = 4;  // that do not wait for each other
+  double score = -INF;
+  uint64_t order = ~0ull;
+  int at = 0;
+#pragma unroll 1
+  for (int first = threadIdx.x % LANES; first < n; first += N_READS * LANES) {
+    double scores[N_READS];
+    uint64_t orders[N_READS];
+#pragma unroll
+    for (int e = 0; e < N_READS; e++) {
+      const int c = first + e * LANES;
+      scores[e] = c < n ? found[c].score : -INF, orders[e] = c < n ? found[c].order : ~0ull;
+    }
+#pragma unroll
+    for (int e = 0; e < N_READS; e++)
+      if (beats(scores[e], orders[e], score, order)) score = scores[e], order = orders[e], at = first + e * LANES;
+  }
+  return found_by(best_lane(score, order), found, score, at);
 }
 
 // The best split of a node, from the best of every column. All lanes of a warp.
 inline void take_best(const Job& j, int k, const Found* found, int n_found, int id) {
-  const Growth& t = *j.growth;
-  Node& n = j.nodes[id];
+  const Growth& t = growth_of(j);
+  Node& n = of_tree(j, j.nodes)[id];
   Found best;
   if (is_ranked(j)) best = best_found(found, n_found, 1, Ranker(j, k, id, n.score, t.unit, t.noise_scale));
   else best = best_found(found, n_found);
@@ -188,20 +218,24 @@ inline Scanned block_scan(int64_t x) {
 inline LevelSplit best_of_level(const Job& j, int k, int first) {
   __shared__ LevelSplit split;
   if (threadIdx.x < LANES) {
-    const Growth& t = *j.growth;
+    const Growth& t = growth_of(j);
+    const int64_t all = of_tree(j, j.nodes)[0].h;  // the level has all rows of the root
+    const double level_score = t.level_score, unit = t.unit, bar = must_exceed(level_score);
     const int n_found = (int)j.n_found, each = n_found / (int)j.n_columns;
+    const Found* found = of_tree(j, j.found);
     Found best;
-    if (is_ranked(j))
-      best = best_found(j.found, n_found, each, Ranker(j, k, first, t.level_score, t.unit, t.noise_scale));
-    else best = best_found(j.found, n_found);
+    if (is_ranked(j)) {
+      const Ranker ranker(j, k, first, level_score, unit, t.noise_scale);
+      best = best_found(found, n_found, each, [&](const Found& f) { return f.score > bar ? ranker(f) : -INF; });
+    } else {
+      best = best_found(found, n_found);
+    }
     if (threadIdx.x == 0) {
       split = {0, 0, -1, 0, 0, 0};
-      const bool worth = is_cosine(j) || 0.5 * (best.score - t.level_score) * t.unit - j.min_split_gain > 0.0;
-      if (best.place >= 0 && worth) {
-        const int bin = (int)((best.order & 0xffffffffu) >> 1);
-        const int64_t below = j.root_below[best.place * 256 + bin];  // the level has all rows of the root
-        const bool left = best.seen_missing ? (best.order & 1) == 0 : below >= j.nodes[0].h - below;
-        split = {1, best.place, (int32_t)(best.order >> 32), bin, left, 0};
+      const bool worth = is_cosine(j) || 0.5 * (best.score - level_score) * unit - j.min_split_gain > 0.0;
+      if (best.place >= 0 && best.score > bar && worth) {
+        const bool left = best.seen_missing ? (best.order & 1) == 0 : best.h >= all - best.h;
+        split = {1, best.place, (int32_t)(best.order >> 32), (int)((best.order & 0xffffffffu) >> 1), left, 0};
       }
     }
   }
@@ -215,7 +249,7 @@ inline void set_of_level(const Job& j, const LevelSplit& split, uint64_t* set) {
   uint32_t* words = (uint32_t*)set;
   if (threadIdx.x < 2 * SET_WORDS) words[threadIdx.x] = ~0u;
   __syncthreads();
-  const CodeStep* steps = j.steps + (int64_t)split.place * 256;
+  const CodeStep* steps = of_tree(j, j.steps) + (int64_t)split.place * 256;
   if (is_joint(j) && any && threadIdx.x == 0) atomicAnd(words + split.bin / LANES, ~(1u << split.bin % LANES));
   for (int k = threadIdx.x; any && !is_joint(j) && k <= split.bin; k += blockDim.x)
     if (steps[k].start == steps[split.bin].start)
@@ -230,16 +264,19 @@ inline void set_of_level(const Job& j, const LevelSplit& split, uint64_t* set) {
 }
 
 // A whole level, in the order of ids, while leaves are left.
-inline Level next_level(const Job& j, const Level& old, int step, const LevelSplit& split, BatchItem* items, int n) {
+// ahead: symmetric: rows of this thread's node, read before
+inline Level next_level(const Job& j, const Level& old, int step, const LevelSplit& split, BatchItem* items, int n,
+                        int ahead) {
   const bool symmetric = is_symmetric(j);
   const int room = symmetric || j.max_leaves == 0 ? 0x7fffffff : (int)j.max_leaves - old.n_leaves;
   constexpr int ROW_BITS = 40;
   int64_t sum = 0;  // nodes, then rows
   for (int first = 0; first < n; first += blockDim.x) {
     const int i = first + threadIdx.x, id = old.first_child + i;
+    const Node& node = of_tree(j, j.nodes)[id];
     int64_t own = 0;
-    if (i < n && (symmetric ? split.worth != 0 : j.nodes[id].rank > 0.0))
-      own = ((int64_t)1 << ROW_BITS) + (j.nodes[id].end - j.nodes[id].begin) + j.node_cost;
+    if (i < n && (symmetric ? split.worth != 0 : node.rank > 0.0))
+      own = ((int64_t)1 << ROW_BITS) + (symmetric && first == 0 ? ahead : node.end - node.begin) + j.node_cost;
     const Scanned scanned = block_scan(own);
     const int64_t before = sum + scanned.before, rank = before >> ROW_BITS;
     const int at = (int)(before & (((int64_t)1 << ROW_BITS) - 1));
@@ -266,8 +303,8 @@ inline Level next_best(const Job& j, const Level& old, int step, BatchItem* item
   int id = 0x7fffffff;
 #pragma unroll 1
   for (int i = threadIdx.x; i < old.n_nodes && open; i += blockDim.x) {
-    const double gain = j.nodes[i].rank;
-    const int split = j.nodes[i].step;
+    const double gain = of_tree(j, j.nodes)[i].rank;
+    const int split = of_tree(j, j.nodes)[i].step;
     if ((split == 0 || split >= step) && gain > best) best = gain, id = i;
   }
 #pragma unroll 1
@@ -284,7 +321,7 @@ inline Level next_best(const Job& j, const Level& old, int step, BatchItem* item
   if (!(best > 0.0)) {
     return {old.n_nodes, old.n_leaves, 0, old.n_nodes, old.n_slots, old.n_slots, 0, 0};
   }
-  const Node& n = j.nodes[id];
+  const Node& n = of_tree(j, j.nodes)[id];
   const int rows = n.end - n.begin;
   if (threadIdx.x == 0) items[0] = {id, 0}, items[1] = {-1, rows};
   __syncthreads();

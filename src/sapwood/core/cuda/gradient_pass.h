@@ -109,15 +109,21 @@ inline void add_totals(const PassTotals& t, Output& o, int pass) {
   __syncthreads();
 }
 
-// The largest score of a row and the sum of exponentials, for coupled scores.
+// The largest score of a row and the sum of exponentials, for coupled scores. The first output's pass finds them, and keeps
+// them for the others.
 template <class Objective>
-inline void row_total(const Job& j, int64_t row, double& top, double& total) {
+inline void row_total(const Job& j, int64_t row, bool known, double& top, double& total) {
   top = 0.0, total = 0.0;
   if constexpr (!Objective::pointwise) {
     if (j.given_g != nullptr) return;
+    if (known && j.row_totals != nullptr) {
+      top = j.row_totals[row], total = j.row_totals[j.n + row];
+      return;
+    }
     top = j.score[row];
     for (int k = 1; k < j.n_outputs; k++) top = j.score[k * j.n + row] > top ? j.score[k * j.n + row] : top;
     for (int k = 0; k < j.n_outputs; k++) total = total + exp(j.score[k * j.n + row] - top);
+    if (j.row_totals != nullptr) j.row_totals[row] = top, j.row_totals[j.n + row] = total;
   }
 }
 
@@ -145,7 +151,8 @@ inline void pass_rows(const Job& j, int pass, bool pending) {
         if (other != row) j.score[other] = two;
       }
       double top[2], total[2];
-      row_total<Objective>(j, row, top[0], total[0]), row_total<Objective>(j, other, top[1], total[1]);
+      const bool known = k > 0 || pass > 0;
+      row_total<Objective>(j, row, known, top[0], total[0]), row_total<Objective>(j, other, known, top[1], total[1]);
       const RowGradient r = row_gradient<Objective>(j, row, k, top[0], total[0]),
                         s = row_gradient<Objective>(j, other, k, top[1], total[1]);
       if (pass == 0) totals.raise(r), totals.raise(s);

@@ -38,9 +38,10 @@ inline void begin_ranks(const Job& j, int k, const Output& o, Growth& t) {
     t.noise_scale = j.turn->random_strength * (h == 0.0 ? 0.0 : sqrt(g / h)) * sqrt(power_of_two(shift));
     for (int64_t& part : all.noise) part = 0;
   }
+  const uint32_t* used = k == place_of_tree() ? j.used + j.n_tiles : j.used;  // the first trees of the round
   for (int w = 0; w < j.n_tiles && j.first_use != nullptr; w++) {
-    if (k == 0) j.used[w] = j.used[j.n_tiles + w];
-    if (k == 0 || !is_joint(j)) j.path[w] = j.used[w];
+    if (k == 0 || !is_joint(j)) of_tree(j, j.path)[w] = used[w];
+    if (k == 0) j.used[w] = used[w];
   }
 }
 
@@ -75,8 +76,8 @@ inline void begin_tree(const Job& j, int k, double own_min_samples) {
                   : j.repeats == nullptr                                          ? 1
                                                                                   : 3;  // counts are below 2^31
   if (!is_joint(j) || k == 0) {
-    j.levels[0] = {1, 1, 0, 0, 0, 1, 1, n_rows};
-    j.n_left[0] = j.n_right[0] = 0;
+    of_tree(j, j.levels)[0] = {1, 1, 0, 0, 0, 1, 1, n_rows};
+    of_tree(j, j.n_left)[0] = of_tree(j, j.n_right)[0] = 0;
   }
   Node root{};
   root.column = -1, root.end = n_rows, root.buffer = j.all_rows ? -1 : -2, root.low = -INF, root.high = INF;
@@ -110,22 +111,25 @@ inline void clear_slots(const Job& j, int64_t slot, int64_t n, bool counts) {
     Sums* histograms = histograms_of(j, k);
     for (int64_t i = slot * j.histogram_size + first; i < (slot + n) * j.histogram_size; i += step) {
       *(uint4*)(histograms + i) = uint4{};
-      if (counts && k == 0) j.counts[i] = 0;
+      if (counts && k == 0) of_tree(j, j.counts)[i] = 0;
     }
   }
 }
 
-SAPWOOD_KERNEL void begin(SAPWOOD_JOB, int k, int) {
+SAPWOOD_KERNEL void begin(SAPWOOD_JOB, int given, int) {
   const Job& j = job;
+  const int k = given + place_of_tree();
   if (is_joint(j)) {
     if (blockIdx.x == 0) begin_joint(j);
   } else if (blockIdx.x == 0 && threadIdx.x == 0) {
     begin_tree(j, k, j.output[k].own_min_samples);
+    if (place_of_tree() == 0 && !j.one_tree)
+      j.growth->n_finished += n_beside();  // no block reads it before the last step
   }
   clear_slots(j, 0, 1, j.counts != nullptr);
   const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (int64_t)gridDim.x * blockDim.x;
   const int64_t n_sums = 16 * j.max_nodes * (j.one_tree ? j.n_outputs : 1);
-  for (int64_t i = first; i < n_sums; i += step) j.leaf_sums[i] = 0;
+  for (int64_t i = first; i < n_sums; i += step) of_tree(j, j.leaf_sums)[i] = 0;
 }
 
 // ------------------------------------------------------------------------------------------------------- rows
@@ -135,7 +139,7 @@ struct RowSource {         // where the rows of a node are listed
   const int32_t* packed;
   bool has_words;  // the row list has the words of this output
   RowSource(const Job& j, int buffer, int k)
-      : list(buffer >= 0 ? j.lists + buffer * j.n : nullptr),
+      : list(buffer >= 0 ? of_tree(j, j.lists) + buffer * j.n : nullptr),
         sample(buffer == -2 ? j.sample : nullptr),
         packed(j.packed + k * j.n),
         has_words(!is_joint(j) || k == 0) {}
@@ -182,7 +186,7 @@ struct NodeSplit {  // of a node: its rows and where they go
         missing_left(batch.split.worth ? batch.split.missing_left : n.missing_left),
         set(!has_categories(j) || !j.category[place] ? nullptr
             : batch.split.worth                      ? batch.set
-                                                     : j.sets + SET_WORDS * id) {}
+                                                     : of_tree(j, j.sets) + SET_WORDS * id) {}
 };
 
 // Sends rows `first .. first + n - 1` of a node's list to its children; at most ROWS_EACH rows a thread.
@@ -228,11 +232,11 @@ inline void send_rows(const Job& j, int k, const NodeSplit& n, int at, int64_t f
     }
     if (lane == 0) {
       total[warp] = sum;
-      base[warp] = sum == 0 ? 0 : atomicAdd((warp == 0 ? j.n_left : j.n_right) + at, sum);
+      base[warp] = sum == 0 ? 0 : atomicAdd((warp == 0 ? of_tree(j, j.n_left) : of_tree(j, j.n_right)) + at, sum);
     }
   }
   __syncthreads();
-  Listed* out = j.lists + (n.buffer == 0 ? 1 : 0) * j.n;
+  Listed* out = of_tree(j, j.lists) + (n.buffer == 0 ? 1 : 0) * j.n;
   const int left_at = n.begin + base[0], right_at = n.end - base[1] - total[1];
   const unsigned before = (1u << lane) - 1;
 #pragma unroll
@@ -263,49 +267,52 @@ inline void left_of(const Job& j, int k, const Node& n, int place, int bin, Sums
   const int column = place % LANES;
   const bool packed = n.packed != 0;
   Sums own;
-  for (int b = lane; b <= bin; b += LANES) own = own + load_sums(tile, b * LANES + column, packed);
-  values = {warp_sum(own.g), warp_sum(own.h)};
+#pragma unroll 4  // reads that do not wait for each other
+  for (int i = 0; i < TILE_BINS / LANES; i++)
+    if (i * LANES + lane <= bin) own = own + load_sums(tile, (i * LANES + lane) * LANES + column, packed);
   missing = load_sums(tile, j.n_bins[place] * LANES + column, packed);
+  values = {warp_sum(own.g), warp_sum(own.h)};
 }
 
 // The same of a set of codes, missing values among them.
 inline Sums sum_of_set(const Job& j, const Node& n, int place, const uint64_t* right) {
-  const Sums* tile = j.histograms + n.slot * j.histogram_size + place / LANES * TILE_SUMS;
+  const Sums* tile = of_tree(j, j.histograms) + n.slot * j.histogram_size + place / LANES * TILE_SUMS;
   Sums own;
   for (int b = threadIdx.x % LANES; b <= j.n_bins[place]; b += LANES)
     if (!(right[b >> 6] >> (b & 63) & 1)) own = own + load_sums(tile, b * LANES + place % LANES, n.packed != 0);
   return {warp_sum(own.g), warp_sum(own.h)};
 }
 
-// Symmetric: a node takes the split of its level. One warp; its first lane has the node.
-inline void take_level_split(const Job& j, Node& n, const LevelSplit& split, const uint64_t* set) {
-  Sums values, missing;
+// Symmetric: a node with the split of its level. One warp; its first lane has the node.
+inline Node with_level_split(const Job& j, int id, const LevelSplit& split, const uint64_t* set) {
+  const Node& from = of_tree(j, j.nodes)[id];
+  Sums l, missing;
   const int kind = has_categories(j) ? j.category[split.place] : 0;
-  if (kind != 0) values = sum_of_set(j, n, split.place, set);
-  else left_of(j, 0, n, split.place, split.bin, values, missing);
+  if (kind != 0) l = sum_of_set(j, from, split.place, set);
+  else left_of(j, 0, from, split.place, split.bin, l, missing);
+  if (split.missing_left) l = l + missing;
+  Node n = from;
   n.place = split.place, n.column = split.column, n.bin = split.bin, n.missing_left = split.missing_left;
-  n.left_g = values.g + (split.missing_left ? missing.g : 0),
-  n.left_h = values.h + (split.missing_left ? missing.h : 0);
-  const ScoreRule rule = rule_of(j, n, n.place, column_penalty(j, *j.growth, n.place));
+  n.left_g = l.g, n.left_h = l.h;
+  const ScoreRule rule = rule_of(j, n, n.place, column_penalty(j, growth_of(j), n.place));
   n.gain = 0.0;
-  if (n.left_h <= 0 || n.left_h >= n.h) return;
-  const Sums l{n.left_g, n.left_h};
-  n.gain = gain_of_split(j, *j.growth, n, l, n.place, score_split(l, Sums{n.g, n.h} - l, n.bin, rule));
+  if (l.h > 0 && l.h < n.h)
+    n.gain = gain_of_split(j, growth_of(j), n, l, n.place, score_split(l, Sums{n.g, n.h} - l, n.bin, rule));
+  return n;
 }
 
 // Symmetric: what the nodes of a level gain by a split, added in the order of ids. All threads of a block.
 inline double level_gain(const Job& j, int first, int n, const LevelSplit& split, const uint64_t* set) {
   __shared__ double gained;
   for (int i = threadIdx.x / LANES; i < n; i += blockDim.x / LANES) {  // every block writes the same
-    Node node = j.nodes[first + i];
-    take_level_split(j, node, split, set);
-    if (threadIdx.x % LANES == 0) j.nodes[first + i].gain = node.gain;
+    const Node node = with_level_split(j, first + i, split, set);
+    if (threadIdx.x % LANES == 0) of_tree(j, j.nodes)[first + i].gain = node.gain;
   }
   __threadfence_block();
   __syncthreads();
   if (threadIdx.x == 0) {
     double sum = 0.0;
-    for (int i = 0; i < n; i++) sum = sum + j.nodes[first + i].gain;
+    for (int i = 0; i < n; i++) sum = sum + of_tree(j, j.nodes)[first + i].gain;
     gained = sum;
   }
   __syncthreads();
@@ -314,50 +321,58 @@ inline double level_gain(const Job& j, int first, int n, const LevelSplit& split
 
 // The nodes that a step splits. All threads of every block. here (MAX_HERE + 1), out: in shared memory
 inline void next_batch(const Job& j, int k, int step, BatchItem* here, Batch* out) {
-  const Level old = j.levels[step - 1];
+  const Level old = of_tree(j, j.levels)[step - 1];
   const int n = !old.more ? 0 : step == 1 ? 1 : 2 * old.n_batch;
-  BatchItem* items = is_leafwise(j) || n <= MAX_HERE ? here : j.batch;  // every block writes the same there
+  BatchItem* items = is_leafwise(j) || n <= MAX_HERE ? here : of_tree(j, j.batch);  // every block writes the same there
   LevelSplit split{};
-  if (is_symmetric(j) && n > 0) split = is_joint(j) ? *j.level_split : best_of_level(j, k, old.first_child);
+  int ahead = 0;
+  if (is_symmetric(j)) {  // a level has 2^depth nodes: what is read does not wait for what the level was
+    const int leaves = (int)j.max_nodes / 2, full = 1 << (step < 16 ? step - 1 : 15),
+              most = full < leaves ? full : leaves, here = (int)threadIdx.x < most ? most - 1 + threadIdx.x : 0;
+    ahead = of_tree(j, j.nodes)[here].end - of_tree(j, j.nodes)[here].begin;
+    split = is_joint(j) ? *j.level_split : best_of_level(j, k, most - 1);
+    if (n == 0) split = {};
+  }
   if (is_symmetric(j) && has_categories(j)) set_of_level(j, split, out->set);
   if (is_symmetric(j) && !is_joint(j) && is_cosine(j) && j.min_split_gain != 0.0 && split.worth)
     split.worth = level_gain(j, old.first_child, n, split, out->set) > j.min_split_gain;
-  const Level level = is_leafwise(j) ? next_best(j, old, step, items) : next_level(j, old, step, split, items, n);
+  const Level level =
+      is_leafwise(j) ? next_best(j, old, step, items) : next_level(j, old, step, split, items, n, ahead);
   if (threadIdx.x == 0) out->old = old, out->level = level, out->items = items, out->split = split;
   __syncthreads();
 }
 
-// The children of a batch become nodes: each block has some of them, the last blocks first, as they have fewest rows.
-inline void record_batch(const Job& j, int step, const Batch& batch) {
-  const int from = gridDim.x - 1 - blockIdx.x, n_warps = blockDim.x / LANES;
+// The children of a batch become nodes: each of some blocks has some of them. from: this one, of n
+inline void record_batch(const Job& j, int step, const Batch& batch, int from, int n) {
+  const int n_warps = blockDim.x / LANES;
   const Level& level = batch.level;
-  for (int i = from + gridDim.x * (threadIdx.x / LANES); i < level.n_batch; i += gridDim.x * n_warps) {
+  for (int i = from + n * (threadIdx.x / LANES); i < level.n_batch; i += n * n_warps) {
     const int id = batch.items[i].node;
     if (is_joint(j)) {  // the split is in the nodes of all outputs
       for (int k = threadIdx.x % LANES; k < (int)j.n_joint; k += LANES)
         make_children(j, k, nodes_of(j, k)[id], id, level.first_child + 2 * i, step);
-      if (threadIdx.x % LANES == 0) j.batch[i] = batch.items[i];
+      if (threadIdx.x % LANES == 0) of_tree(j, j.batch)[i] = batch.items[i];
       if (is_symmetric(j) && has_categories(j) && threadIdx.x % LANES < SET_WORDS)
-        j.sets[SET_WORDS * id + threadIdx.x % LANES] = batch.set[threadIdx.x % LANES];
+        of_tree(j, j.sets)[SET_WORDS * id + threadIdx.x % LANES] = batch.set[threadIdx.x % LANES];
       continue;
     }
-    Node n = j.nodes[id];
-    if (is_symmetric(j)) take_level_split(j, n, batch.split, batch.set);
+    const Node n = is_symmetric(j) ? with_level_split(j, id, batch.split, batch.set) : of_tree(j, j.nodes)[id];
     if (is_symmetric(j) && has_categories(j) && threadIdx.x % LANES < SET_WORDS)
-      j.sets[SET_WORDS * id + threadIdx.x % LANES] = batch.set[threadIdx.x % LANES];
+      of_tree(j, j.sets)[SET_WORDS * id + threadIdx.x % LANES] = batch.set[threadIdx.x % LANES];
     if (threadIdx.x % LANES != 0) continue;
-    Node& out = j.nodes[id];
+    Node& out = of_tree(j, j.nodes)[id];
     if (is_symmetric(j))
       out.place = n.place, out.column = n.column, out.bin = n.bin, out.missing_left = n.missing_left, out.gain = n.gain;
     make_children(j, 0, n, id, level.first_child + 2 * i, step);
-    j.batch[i] = batch.items[i];
+    of_tree(j, j.batch)[i] = batch.items[i];
   }
-  if (from == 0 && threadIdx.x == 0) j.levels[step] = level;
+  if (from == 0 && threadIdx.x == 0) of_tree(j, j.levels)[step] = level;
 }
 
 // The nodes of a step are chosen and recorded, and their rows go to the children where those are searched.
-SAPWOOD_BOUNDED(128, 8) void partition(SAPWOOD_JOB, int k, int step) {
+SAPWOOD_BOUNDED(128, 8) void partition(SAPWOOD_JOB, int given, int step) {
   const Job& j = job;
+  const int k = given + place_of_tree();
   __shared__ BatchItem here[MAX_HERE + 1];
   __shared__ Batch batch;
   next_batch(j, k, step, here, &batch);
@@ -367,7 +382,7 @@ SAPWOOD_BOUNDED(128, 8) void partition(SAPWOOD_JOB, int k, int step) {
     int at = find_item(batch.items, t.n_batch, span.low);
     for (int64_t low = span.low; low < span.high;) {
       while (batch.items[at + 1].at <= low) at++;
-      const NodeSplit n(j, batch.items[at].node, j.nodes[batch.items[at].node], batch);
+      const NodeSplit n(j, batch.items[at].node, of_tree(j, j.nodes)[batch.items[at].node], batch);
       const int64_t first = batch.items[at].at, stop = first + n.end - n.begin,
                     end = stop < span.high ? stop : span.high, most = (int64_t)ROWS_EACH * blockDim.x,
                     rows = end - low < most ? end - low : most;
@@ -375,8 +390,8 @@ SAPWOOD_BOUNDED(128, 8) void partition(SAPWOOD_JOB, int k, int step) {
       low = rows > 0 ? low + rows : batch.items[at + 1].at;
     }
   }
-  if (t.more) clear_slots(j, t.first_slot, t.n_batch, j.growth->count_parts > 0);
-  record_batch(j, step, batch);
+  if (t.more) clear_slots(j, t.first_slot, t.n_batch, growth_of(j).count_parts > 0);
+  record_batch(j, step, batch, gridDim.x - 1 - blockIdx.x, gridDim.x);  // the last blocks first: they have fewest rows
 }
 
 }  // namespace sapwood

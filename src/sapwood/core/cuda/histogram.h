@@ -145,8 +145,8 @@ inline int list_items(const Job& j, int k, bool writes, const Level& level, Buil
     BuildItem item{};
     int rows = 0;
     if (i < level.n_batch) {
-      const Node& n = nodes[j.batch[i].node];
-      const int n_left = j.n_left[i], n_right = n.end - n.begin - n_left;
+      const Node& n = nodes[of_tree(j, j.batch)[i].node];
+      const int n_left = of_tree(j, j.n_left)[i], n_right = n.end - n.begin - n_left;
       const bool left_small = n_left <= n_right;
       rows = left_small ? n_left : n_right;
       item.begin = left_small ? n.begin : n.begin + n_left, item.buffer = n.buffer == 0 ? 1 : 0;
@@ -193,7 +193,7 @@ inline void add_items(const Job& job, int k, int tile, int n_columns, const Buil
       if (fast && !counts) add_rows_of<true, WIDTH>(job, k, tile, n.buffer, first, (int)(end - low), part, sums);
       else add_rows_of<false, WIDTH>(job, k, tile, n.buffer, first, (int)(end - low), part, sums);
       __syncthreads();
-      flush<WIDTH>(sums, histograms_of(j, k) + place, counts ? j.counts + place : nullptr, n_columns,
+      flush<WIDTH>(sums, histograms_of(j, k) + place, counts ? of_tree(j, j.counts) + place : nullptr, n_columns,
                    (counts ? part - n_parts : part) * PART_BITS, n.packed != 0 && !counts);
       __syncthreads();
     }
@@ -205,15 +205,15 @@ inline void add_items(const Job& job, int k, int tile, int n_columns, const Buil
 // outputs that are split together.
 SAPWOOD_BOUNDED(1024, 1) void histogram(SAPWOOD_JOB, int given, int step) {
   const Job& j = job;
-  const int k = is_joint(j) ? (int)(blockIdx.y / j.n_tiles) : given,
+  const int k = is_joint(j) ? (int)(blockIdx.y / j.n_tiles) : given + place_of_tree(),
             tile = is_joint(j) ? (int)(blockIdx.y % j.n_tiles) : (int)blockIdx.y;
-  const Level& level = j.levels[step];
+  const Level& level = of_tree(j, j.levels)[step];
   if (!level.more) return;
   __shared__ BuildItem here[MAX_HERE + 1];
   DYNAMIC_SHARED(int, sums);
   BuildItem* items = level.n_batch <= MAX_HERE ? here  // every block of an output writes the same there
-                     : is_joint(j)             ? j.items + k * j.n_items
-                                               : j.items;
+                     : is_joint(j)             ? of_tree(j, j.items) + k * j.n_items
+                                               : of_tree(j, j.items);
   for (int i = threadIdx.x; i < (int)TILE_SUMS / 2; i += blockDim.x) ((uint4*)sums)[i] = uint4{};
   int n_rows = level.n_rows, n_items = level.n_batch;
   if (step > 0) {

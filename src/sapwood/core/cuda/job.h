@@ -1,6 +1,7 @@
 // Job: all that the kernels of one training read and write, as one record, which every kernel takes by value: its fields
 // are constants then. device/cuda/job.py reads the fields from this file: one field a line, the type, the name, then a comment.
 #pragma once
+#include "cuda/platform.h"
 #include "math/types.h"
 
 namespace sapwood {
@@ -132,6 +133,7 @@ struct Job {
   int64_t n_found;         // best candidates that are kept: of a node one a column; symmetric: of a level one a block
   int64_t min_rows;        // rows of a block, where there are few
   int64_t node_cost;       // what a node costs a block besides its rows, in rows
+  int64_t n_recorders;     // blocks of find_leaves that record the last splits, and have no rows
   int64_t leaf_copies;     // of the sums of leaves in shared memory; 0: they are added in global memory
   const double* label;     // (n), or (n_outputs, n)
   int64_t label_plane;     // 0, or n
@@ -151,6 +153,7 @@ struct Job {
   int64_t total_repeats;         // sum of repeats, or rows of positive weight
   int64_t max_repeats;           // the largest
   double* score;                 // (n_outputs, n)
+  double* row_totals;            // (2, n) the largest score of each row, the sum of exponentials; null: one output
   Output* output;                // (n_outputs)
   int32_t* packed;               // (n_outputs, n) narrow words
   Pair* leaf_pairs;              // (n_outputs, n) wide pairs of the leaf values
@@ -244,6 +247,7 @@ struct Job {
   int32_t* sketch_packed;  // (n_sums, n) narrow words
   Pair* sketch_pairs;      // (n_sums, n) wide pairs
   Turn* turn;              // this round
+  int64_t tree_stride;     // bytes from what one of the trees that grow side by side has of its own to that of the next
   int64_t n_store;         // trees that can wait for the host
 };
 
@@ -386,13 +390,14 @@ inline bool is_joint(const Job&) { return SAPWOOD_JOINT; }
 constexpr bool MAY_RANK = SAPWOOD_RANKED;  // compiled for more than the loss: cosine scores, weights, penalties, noise
 constexpr bool MAY_HAVE_CATEGORIES = SAPWOOD_CATEGORIES,
                MAY_BE_NARROW = SAPWOOD_NARROW;  // narrow: a tile of 16 columns
+constexpr bool MAY_BE_BESIDE = SAPWOOD_BESIDE;  // compiled for trees side by side
 #else
 inline bool is_symmetric(const Job& j) { return j.symmetric != 0; }
 inline bool is_leafwise(const Job& j) { return j.leafwise != 0; }
 inline bool has_columns(const Job& j) { return j.allowed != nullptr; }
 inline bool is_joint(const Job& j) { return j.n_joint > 1; }
 constexpr bool MAY_RANK = true;
-constexpr bool MAY_HAVE_CATEGORIES = true, MAY_BE_NARROW = true;
+constexpr bool MAY_HAVE_CATEGORIES = true, MAY_BE_NARROW = true, MAY_BE_BESIDE = true;
 #endif
 inline bool is_cosine(const Job& j) { return MAY_RANK && j.cosine != 0; }
 inline bool is_ranked(const Job& j) {
@@ -400,11 +405,20 @@ inline bool is_ranked(const Job& j) {
 }
 inline bool has_categories(const Job& j) { return MAY_HAVE_CATEGORIES && j.category != nullptr; }
 
+// The tree of this block among those that grow side by side, and what it has of its own.
+inline int place_of_tree() { return MAY_BE_BESIDE ? (int)blockIdx.z : 0; }
+inline int n_beside() { return MAY_BE_BESIDE ? (int)gridDim.z : 1; }
+template <class T>
+SAPWOOD_INLINE T* of_tree(const Job& j, T* first) {
+  return MAY_BE_BESIDE ? (T*)((char*)first + place_of_tree() * j.tree_stride) : first;
+}
+inline Growth& growth_of(const Job& j) { return j.growth[place_of_tree()]; }
+
 // What an output that is split together with others has of its own; one that is not has all.
-inline Node* nodes_of(const Job& j, int k) { return is_joint(j) ? j.nodes + k * j.max_nodes : j.nodes; }
-inline Growth& growth_of(const Job& j, int k) { return is_joint(j) ? j.growth[k] : *j.growth; }
+inline Node* nodes_of(const Job& j, int k) { return is_joint(j) ? j.nodes + k * j.max_nodes : of_tree(j, j.nodes); }
+inline Growth& growth_of(const Job& j, int k) { return is_joint(j) ? j.growth[k] : growth_of(j); }
 inline Sums* histograms_of(const Job& j, int k) {
-  return is_joint(j) ? j.histograms + k * j.n_slots * j.histogram_size : j.histograms;
+  return is_joint(j) ? j.histograms + k * j.n_slots * j.histogram_size : of_tree(j, j.histograms);
 }
 inline int n_joint(const Job& j) { return is_joint(j) ? (int)j.n_joint : 1; }
 

@@ -9,7 +9,7 @@ constexpr int LEAF_PARTS = 5;          // 32-bit sums of a leaf: low and high pa
 constexpr int MAX_TREE_SHARED = 2048;  // nodes of a tree that is walked in shared memory
 
 inline int64_t* leaf_sums_of(const Job& j, int k) {
-  return j.leaf_sums + (j.one_tree ? k * j.max_nodes * LEAF_STRIDE : 0);
+  return of_tree(j, j.leaf_sums) + (j.one_tree ? k * j.max_nodes * LEAF_STRIDE : 0);
 }
 
 struct Step {            // a node as a row walks through it
@@ -33,7 +33,7 @@ inline int walk(const Job& j, const Step* steps, const uint64_t* level_set, int6
     const uint32_t code = s.codes[row];
     bool right = code - s.low < s.length;
     if (has_categories(j) && s.low >= LEVEL_SET)
-      right = (s.low == LEVEL_SET ? level_set : j.sets + SET_WORDS * at)[code >> 6] >> (code & 63) & 1;
+      right = (s.low == LEVEL_SET ? level_set : of_tree(j, j.sets) + SET_WORDS * at)[code >> 6] >> (code & 63) & 1;
     at = s.left + right;
   }
   return at;
@@ -75,32 +75,36 @@ inline void flush_parts(int* sums, int n_copies, int n_nodes, int64_t* out) {
 inline void find_steps(const Job& j, const Batch& batch, Step* steps) {
   const int n_old = batch.old.n_nodes;
   for (int i = threadIdx.x; i < batch.level.n_nodes; i += blockDim.x)  // the batch may or may not be split yet
-    steps[i] =
-        i < n_old ? step_of(j, NodeSplit(j, i, j.nodes[i], Batch{}), j.nodes[i].left, OWN_SET) : Step{nullptr, 0, 0, 0};
+    steps[i] = i < n_old
+                   ? step_of(j, NodeSplit(j, i, of_tree(j, j.nodes)[i], Batch{}), of_tree(j, j.nodes)[i].left, OWN_SET)
+                   : Step{nullptr, 0, 0, 0};
   __syncthreads();
   for (int i = threadIdx.x; i < batch.level.n_batch; i += blockDim.x)
-    steps[batch.items[i].node] = step_of(j, NodeSplit(j, batch.items[i].node, j.nodes[batch.items[i].node], batch),
-                                         batch.level.first_child + 2 * i, is_symmetric(j) ? LEVEL_SET : OWN_SET);
+    steps[batch.items[i].node] =
+        step_of(j, NodeSplit(j, batch.items[i].node, of_tree(j, j.nodes)[batch.items[i].node], batch),
+                batch.level.first_child + 2 * i, is_symmetric(j) ? LEVEL_SET : OWN_SET);
 }
 
 // The last step of growth, after which no child is searched, and then the leaves of rows.
-SAPWOOD_BOUNDED(1024, 2) void find_leaves(SAPWOOD_JOB, int k, int step) {
+SAPWOOD_BOUNDED(1024, 2) void find_leaves(SAPWOOD_JOB, int given, int step) {
   const Job& j = job;
+  const int k = given + place_of_tree();
   DYNAMIC_SHARED(Step, steps);
   __shared__ BatchItem here[MAX_HERE + 1];
   __shared__ Batch batch;
   const bool known = j.one_tree && k > 0;  // the leaves are those of the first output
+  const int n_blocks = gridDim.x - (int)j.n_recorders, block = blockIdx.x - (int)j.n_recorders;
   if (!known) {
     next_batch(j, k, step, here, &batch);
-    record_batch(j, step, batch);
+    if (block < 0) return record_batch(j, step, batch, blockIdx.x, (int)j.n_recorders);
     find_steps(j, batch, steps);
   }
-  const int n_nodes = known ? j.levels[step].n_nodes : batch.level.n_nodes, n_copies = (int)j.leaf_copies;
+  if (block < 0) return;
+  const int n_nodes = known ? of_tree(j, j.levels)[step].n_nodes : batch.level.n_nodes, n_copies = (int)j.leaf_copies;
   int* sums = (int*)(steps + j.max_nodes);
   for (int i = threadIdx.x; i < n_nodes * LEAF_PARTS * n_copies; i += blockDim.x) sums[i] = 0;
   __syncthreads();
-  const int64_t each = (j.n + gridDim.x - 1) / gridDim.x, low = blockIdx.x * each,
-                high = low + each < j.n ? low + each : j.n;
+  const int64_t each = (j.n + n_blocks - 1) / n_blocks, low = block * each, high = low + each < j.n ? low + each : j.n;
   const Pair* pairs = j.leaf_pairs + k * j.n;
   uint16_t* leaf = j.leaf + k * j.n;
   int64_t* out = leaf_sums_of(j, k);
@@ -128,7 +132,7 @@ SAPWOOD_BOUNDED(1024, 2) void find_leaves(SAPWOOD_JOB, int k, int step) {
 // The gain of a split: what the search found, or, where it looked at sums over outputs, that of the output's own.
 inline double gain_of(const Job& j, int k, int id, const int64_t* total, const Scale& scale) {
   if (!j.sketched) return nodes_of(j, k)[id].gain;
-  const int64_t *one = total + LEAF_STRIDE * j.nodes[id].left, *two = one + LEAF_STRIDE;
+  const int64_t *one = total + LEAF_STRIDE * of_tree(j, j.nodes)[id].left, *two = one + LEAF_STRIDE;
   const Sums l{one[0], one[1]}, r{two[0], two[1]};
   if (l.h == 0 || r.h == 0) return 0.0;
   const double gs = g_scale(scale), hs = h_scale(scale);
@@ -136,27 +140,46 @@ inline double gain_of(const Job& j, int k, int id, const int64_t* total, const S
   return 0.5 * (split_score(l, r, p) - node_score(l + r, p)) * (hs / (gs * gs));
 }
 
+// The sums of nodes with children, those of the deepest first. All threads of a block.
+inline void add_children(const Node* nodes, int n_nodes, int64_t* total) {
+  __shared__ int deepest;
+  if (threadIdx.x == 0) deepest = 0;
+  __syncthreads();
+  int own = 0;
+  for (int i = threadIdx.x; i < n_nodes; i += blockDim.x) own = nodes[i].depth > own ? nodes[i].depth : own;
+  if (own > 0) atomicMax(&deepest, own);
+  __syncthreads();
+  for (int depth = deepest - 1; depth >= 0; depth--) {
+    for (int i = threadIdx.x; i < n_nodes; i += blockDim.x) {
+      const int left = nodes[i].left;
+      if (left == 0 || nodes[i].depth != depth) continue;
+      const int64_t *one = total + LEAF_STRIDE * left, *two = one + LEAF_STRIDE;
+      for (int e = 0; e < 3; e++) total[LEAF_STRIDE * i + e] = one[e] + two[e];
+    }
+    __threadfence_block();
+    __syncthreads();
+  }
+}
+
 // Sums of all nodes from those of the leaves, steps, values; the finished tree. One block.
-SAPWOOD_KERNEL void finish_tree(SAPWOOD_JOB, int k, int step) {
+SAPWOOD_KERNEL void finish_tree(SAPWOOD_JOB, int given, int step) {
   const Job& j = job;
-  const Growth& t = *j.growth;
-  const int n_nodes = j.levels[step].n_nodes;
-  const int tree = t.n_finished % (int)j.n_store;
+  const int k = given + place_of_tree();
+  const Growth& t = growth_of(j);
+  const int n_nodes = of_tree(j, j.levels)[step].n_nodes;
+  const int turn = j.one_tree ? j.growth->n_finished : j.growth->n_finished - n_beside() + place_of_tree(),
+            tree = turn % (int)j.n_store;
   int64_t* total = leaf_sums_of(j, k);
   const Scale& scale = j.output[k].wide;
   TreeNode* out = j.trees + (int64_t)tree * j.max_nodes;
   double* value = j.node_value + k * j.max_nodes;
   const double hs = h_scale(scale), unit = power_of_two(-(int)j.weight_shift);
-  for (int i = threadIdx.x; i < n_nodes; i += blockDim.x)  // every leaf adds to the nodes above it
-    for (int above = j.nodes[i].parent; j.nodes[i].left == 0 && above >= 0; above = j.nodes[above].parent)
-      for (int e = 0; e < 3; e++) add_to(total + LEAF_STRIDE * above + e, total[LEAF_STRIDE * i + e]);
-  __threadfence_block();
-  __syncthreads();
+  add_children(of_tree(j, j.nodes), n_nodes, total);
   for (int i = threadIdx.x; i < n_nodes; i += blockDim.x) {
-    const Node& n = j.nodes[i];
+    const Node& n = of_tree(j, j.nodes)[i];
     const bool split = n.left != 0;
     const Sums sums{total[LEAF_STRIDE * i], total[LEAF_STRIDE * i + 1]};
-    const bool by_many = has_categories(j) && i > 0 && j.category[j.nodes[n.parent].place] == PARTITION;
+    const bool by_many = has_categories(j) && i > 0 && j.category[of_tree(j, j.nodes)[n.parent].place] == PARTITION;
     TreeNode o{leaf_value(sums, scale, by_many ? j.reg_lambda + j.cat_l2 : j.reg_lambda, j.reg_alpha, j.max_delta_step),
                split ? gain_of(j, k, i, total, scale) : 0.0,
                (double)sums.h / hs,
@@ -173,9 +196,9 @@ SAPWOOD_KERNEL void finish_tree(SAPWOOD_JOB, int k, int step) {
   for (int depth = 1, more = j.path_smooth != 0.0; more; depth++) {  // parents first
     int deeper = 0;
     for (int i = threadIdx.x; i < n_nodes; i += blockDim.x) {
-      deeper |= j.nodes[i].depth > depth;
-      if (j.nodes[i].depth != depth) continue;
-      const double own = out[i].value, above = out[j.nodes[i].parent].value, count = out[i].count;
+      deeper |= of_tree(j, j.nodes)[i].depth > depth;
+      if (of_tree(j, j.nodes)[i].depth != depth) continue;
+      const double own = out[i].value, above = out[of_tree(j, j.nodes)[i].parent].value, count = out[i].count;
       out[i].value = (own * count + above * j.path_smooth) / (count + j.path_smooth);
     }
     more = __syncthreads_or(deeper);
@@ -185,15 +208,15 @@ SAPWOOD_KERNEL void finish_tree(SAPWOOD_JOB, int k, int step) {
   for (int i = threadIdx.x; i < n_nodes; i += blockDim.x) {
     double v = out[i].left != 0 ? 0.0 : out[i].value;
     if (j.direction != nullptr && out[i].left == 0) {
-      const double low = j.nodes[i].low * real, high = j.nodes[i].high * real;
+      const double low = of_tree(j, j.nodes)[i].low * real, high = of_tree(j, j.nodes)[i].high * real;
       v = v < low ? low : v > high ? high : v;
     }
     value[i] = out[i].value = out[i].left != 0 ? 0.0 : j.turn->learning_rate * v;
   }
   __syncthreads();
   for (int i = threadIdx.x; has_categories(j) && i < (int)SET_WORDS * n_nodes; i += blockDim.x)
-    j.tree_sets[(int64_t)tree * j.max_nodes * SET_WORDS + i] = j.sets[i];
-  if (threadIdx.x == 0) j.tree_sizes[tree] = n_nodes, j.growth->n_finished++;
+    j.tree_sets[(int64_t)tree * j.max_nodes * SET_WORDS + i] = of_tree(j, j.sets)[i];
+  if (threadIdx.x == 0) j.tree_sizes[tree] = n_nodes, j.growth->n_finished += j.one_tree != 0;
 }
 
 }  // namespace sapwood

@@ -46,6 +46,14 @@ inline uint4 read_ahead(const uint4* at) {
 #endif
 }
 
+inline int first_lane(unsigned votes) {  // there is one
+#ifdef SAPWOOD_EMULATED
+  return __builtin_ctz(votes);
+#else
+  return __ffs((int)votes) - 1;
+#endif
+}
+
 inline uint64_t multiply_high(uint64_t a, uint64_t b) {
 #ifdef SAPWOOD_EMULATED
   return (uint64_t)((unsigned __int128)a * b >> 64);
@@ -75,6 +83,17 @@ inline bool last_block(uint32_t* arrived, unsigned n_blocks) {
 inline int64_t warp_sum(int64_t x) {
   for (int step = LANES / 2; step > 0; step /= 2) x += __shfl_xor_sync(ALL_LANES, (long long)x, step);
   return x;
+}
+inline uint32_t warp_max(uint32_t x) {
+#if !defined(SAPWOOD_EMULATED) && __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(ALL_LANES, x);
+#else
+  for (int step = LANES / 2; step > 0; step /= 2) {
+    const uint32_t other = __shfl_xor_sync(ALL_LANES, x, step);
+    x = other > x ? other : x;
+  }
+  return x;
+#endif
 }
 inline uint64_t warp_max(uint64_t x) {
   for (int step = LANES / 2; step > 0; step /= 2) {

@@ -47,6 +47,7 @@ SAPWOOD_INLINE void force_bin(const BlockColumn<COUNTS>& c, double least, Best& 
 
 struct BlockBest {  // over the columns of a block
   Best best{-INF, ~0ull, {}};
+  OwnScore own;        // of the node
   double bar = -INF;   // what a split must exceed
   double most = -INF;  // the best score of this warp
   int place = -1;
@@ -57,19 +58,19 @@ struct BlockBest {  // over the columns of a block
 template <bool COUNTS>
 SAPWOOD_INLINE void search_sets(const Job& j, int k, int id, const BlockColumn<COUNTS>& c, BlockBest& found) {
   Steps& s = shared_steps();
-  make_steps(j, c.place, c.own, c.own_rows, c.total, weight_of(j, j.nodes[id], c.all_rows), s);
+  make_steps(j, c.place, c.own, c.own_rows, c.total, weight_of(j, of_tree(j, j.nodes)[id], c.all_rows), s);
   const int n_front = s.n[0], step = threadIdx.x, at = step < n_front ? step : step - n_front;
   const bool back = step >= n_front, onehot = j.category[c.place] == ONE_HOT;
   if (step >= n_front + s.n[1] || !s.step[back][at].candidate) return;
   if (!is_chosen(j, k, id, c.column, onehot, s.among, step, s.step[back][at].start)) return;
   const Sums l = s.left[back][at], r = c.total - l;
   if (!admits(l, r, c.rule.penalty)) return;
-  if (COUNTS && j.growth->counts_rows) {
+  if (COUNTS && growth_of(j).counts_rows) {
     const int64_t left = s.rows_left[back][at];
     if ((double)left < least_rows(j) || (double)(c.all_rows - left) < least_rows(j)) return;
   }
   ScoreRule rule = c.rule;
-  rule.penalty = column_penalty(j, *j.growth, c.place), rule.direction = 0;
+  rule.penalty = column_penalty(j, growth_of(j), c.place), rule.direction = 0;
   const double score = score_split(l, r, step, rule);
   if (score > found.best.score)
     found.best = {score, (uint64_t)c.column << 32 | (uint64_t)(2 * step + !s.step[back][at].missing), l};
@@ -78,13 +79,13 @@ SAPWOOD_INLINE void search_sets(const Job& j, int k, int id, const BlockColumn<C
 template <bool PLAIN, bool COUNTS>
 SAPWOOD_INLINE void search_column(const Job& j, int k, int x, int id, int place, int first_slot, int turn,
                                   BlockBest& found) {
-  const BlockColumn<COUNTS> c(j, 0, j.nodes[id], id, place, first_slot, turn);
+  const BlockColumn<COUNTS> c(j, 0, of_tree(j, j.nodes)[id], id, place, first_slot, turn, found.own);
   found.bar = must_exceed(c.own_score);
   if (found.best.score < found.bar) found.best.score = found.bar;
   if (found.most < found.bar) found.most = found.bar;
   const bool sets = has_categories(j) && j.category[place];
   int only = -1;  // the one cut that is considered
-  const int forced = MAY_BIND && j.forced != nullptr ? j.nodes[id].forced : -1;
+  const int forced = MAY_BIND && j.forced != nullptr ? of_tree(j, j.nodes)[id].forced : -1;
   const bool forces = forced >= 0 && j.forced[forced].column == c.column;
   if (forces && j.forced[forced].bin == (int)threadIdx.x) {
     force_bin<COUNTS>(c, least_rows(j), found.best);
@@ -108,8 +109,9 @@ SAPWOOD_INLINE void search_column(const Job& j, int k, int x, int id, int place,
   }
 }
 
-SAPWOOD_BOUNDED(256, 4) void search(SAPWOOD_JOB, int k, int step) {
+SAPWOOD_BOUNDED(256, 4) void search(SAPWOOD_JOB, int given, int step) {
   const Job& j = job;
+  const int k = given + place_of_tree();
   const NodeBlock node(j, step);
   if (!node.in) return;
   const int x = node.x, id = node.id, first_slot = node.first_slot;
@@ -118,7 +120,7 @@ SAPWOOD_BOUNDED(256, 4) void search(SAPWOOD_JOB, int k, int step) {
 #ifdef SAPWOOD_PLAIN  // compiled for these rules alone
     search_column<SAPWOOD_PLAIN, SAPWOOD_COUNTS>(j, k, x, id, place, first_slot, turn, found);
 #else
-    const Growth& t = *j.growth;
+    const Growth& t = growth_of(j);
     const bool plain = is_plain(t.penalty) && j.direction == nullptr && !is_cosine(j);
     if (plain && t.count_parts == 0) search_column<true, false>(j, k, x, id, place, first_slot, turn, found);
     else if (plain) search_column<true, true>(j, k, x, id, place, first_slot, turn, found);
@@ -126,9 +128,9 @@ SAPWOOD_BOUNDED(256, 4) void search(SAPWOOD_JOB, int k, int step) {
     else search_column<false, true>(j, k, x, id, place, first_slot, turn, found);
 #endif
   });
-  write_best(found.best, found.bar, found.place, found.missing, j.found + x * j.n_found + blockIdx.y);
-  if (!last_block(j.arrived + x, gridDim.y)) return;
-  if (threadIdx.x < LANES) take_best(j, k, j.found + x * j.n_found, gridDim.y, id);
+  write_best(found.best, found.bar, found.place, found.missing, of_tree(j, j.found) + x * j.n_found + blockIdx.y);
+  if (!last_block(of_tree(j, j.arrived) + x, gridDim.y)) return;
+  if (threadIdx.x < LANES) take_best(j, k, of_tree(j, j.found) + x * j.n_found, gridDim.y, id);
   if constexpr (MAY_HAVE_CATEGORIES) {
     if (!has_categories(j)) return;
     __threadfence_block();

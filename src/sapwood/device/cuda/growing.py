@@ -27,6 +27,10 @@ TILE_SUMS = 256 * LANES
 HISTOGRAM_BYTES = 2 * TILE_SUMS * 4
 PARTITION, ONE_HOT, SET_WORDS = 1, 2, 4  # kinds of columns of categories; words of a set of codes
 SEARCH_BLOCKS = 4  # of the search, that a multiprocessor has at a time
+LIST_BYTES = 16  # of a row in both row lists
+BESIDE_BYTES, MAX_BESIDE = 1 << 30, 32  # of trees that grow side by side, at most
+WHOLE_NODES = 2  # of a symmetric level whose candidates are scored and compared by one launch
+MAX_RECORDERS = 8
 STEP_BYTES, PART_BYTES = 16, 20  # of a node in find_leaves: what rows walk through, what they add
 
 
@@ -41,6 +45,8 @@ class Growing(Records):
     def _start_growing(self) -> None:
         self._finished: Finished | None = None
         self._shape: tuple[Any, ...] = ()
+        self._beside = 1  # trees of a round that grow side by side
+        self._n_planned = self._n  # rows that their memory is planned for
         self._numbers: list[Any] = [None] * self._n_outputs  # node of each leaf, where leaves are not nodes
 
     # What the trainer has.
@@ -108,6 +114,7 @@ class Growing(Records):
         if "codes" not in self._arrays:  # the rows of a model whose trees grow on other columns never get here
             self._keep("codes", self._binned.tiles)
             self._keep("planes", self._binned.planes)
+            self._binned.runtime.wait()  # they are made in another stream
         n_sums = sketch if together and sketch < self._n_outputs else 0
         self._job["one_tree"], self._job["sketched"], self._job["n_sums"] = together, n_sums > 0, n_sums
         self._job["n_joint"] = n_sums or (self._n_outputs if together else 1)
@@ -123,12 +130,13 @@ class Growing(Records):
 
         def work() -> None:
             if not together:
-                for k in range(self._n_outputs):
-                    self._grow_one(k)
-                    self._finish(k)
+                for k in range(0, self._n_outputs, self._beside):
+                    n = min(self._beside, self._n_outputs - k)
+                    self._grow_some(k, n)
+                    self._finish(k, n)
                 return
             kept = self._sketch() if n_sums else {}
-            self._grow_one(0)
+            self._grow_some(0)
             self._restore(kept)
             for k in range(self._n_outputs):
                 self._finish(k)
@@ -207,6 +215,7 @@ class Growing(Records):
         self._rules = " ".join(words)
         shape = (policy, depth, leaves, self._rules, joint, int(self._job["n_sums"]), int(self._job["one_tree"]))
         if shape == self._shape:
+            self._rules = "beside " * (self._beside > 1) + self._rules
             return
         most = leaves if leaves else self._n
         if depth and depth < 17:
@@ -221,6 +230,7 @@ class Growing(Records):
         job["leafwise"], job["symmetric"] = policy == "leafwise", policy == "symmetric"
         job["node_cost"] = self.node_cost // 2 if job["symmetric"] else self.node_cost
         self._make_tree_memory(most, depth, policy == "leafwise")
+        self._rules = "beside " * (self._beside > 1) + self._rules
 
     def _set_categories(self, limits: Mapping[str, float]) -> None:
         """Which columns are of categories, and how they are split."""
@@ -249,40 +259,29 @@ class Growing(Records):
     def _make_tree_memory(self, leaves: int, depth: int, leafwise: bool) -> None:
         job, k, joint = self._job, self._n_outputs, int(self._job["n_joint"])
         nodes = job["max_nodes"] = max(2, 2 * leaves)
-        batch = 1 if leafwise else max(1, leaves // 2)
-        slots = max(1, leaves // 2) if depth and not leafwise and leaves == 1 << depth else leaves
         self._graphs.clear()
         job["n_store"] = size = max(128, 4 * k)
         self._make_records("trees", size * int(nodes), "TreeNode")
         self._make("tree_sizes", size, np.int32)
         if job["category"]:
-            self._make("sets", (nodes, SET_WORDS), np.uint64)
             self._make("tree_sets", (size, nodes, SET_WORDS), np.uint64)
         self._finished = Finished(self.runtime, self._arrays, self._binned, size, bool(job["symmetric"]))
         self._make("node_value", (k, nodes), np.float64)
-        self._make_records("nodes", joint * int(nodes), "Node")
-        if job["first_use"]:
-            self._make("path", (nodes, int(job["n_tiles"])), np.uint32)
-        self._make("leaf_sums", (k if job["one_tree"] else 1, nodes, 16), np.int64)
-        steps = self._last["steps"] = self._plan(leaves, depth, leafwise)
-        for name, n, kind in (("levels", len(steps) + 2, "Level"), ("batch", batch + 1, "BatchItem"),
-                              ("items", joint * (batch + 1), "BuildItem")):  # fmt: skip
-            self._make_records(name, n, kind)
-        for name in ("n_left", "n_right", "arrived"):
-            self._make(name, 2 * (batch + 1), np.int32)
-        self._make_records("lists", 2 * self._n, "Listed")
-        job["n_items"], job["n_slots"] = batch + 1, slots
-        self._make_records("histograms", joint * slots * int(job["histogram_size"]), "Sums")
-        if self._last["counts"]:
-            self._make("counts", slots * int(job["histogram_size"]), np.int64)
+        self._last["steps"] = self._plan(leaves, depth, leafwise)
+        job["n_items"] = (1 if leafwise else max(1, leaves // 2)) + 1
+        job["n_slots"] = max(1, leaves // 2) if depth and not leafwise and leaves == 1 << depth else leaves
         blocks = int(job["n_columns"]) * 256 // self.runtime.settings["choose_level"][0]
         job["n_found"] = blocks if job["symmetric"] else int(job["n_columns"])
-        self._make_records("found", (1 if job["symmetric"] else 2 * (batch + 1)) * int(job["n_found"]), "Found")
-        self._keep("allowed", None)
-        if self._last["columns"]:
-            self._make("allowed", (2 * (batch + 1), int(job["n_tiles"])), np.uint32)
-        if job["symmetric"]:
-            self._make_level_memory(max(1, leaves // 2), joint > 1)
+        parts = self._bytes_of_tree() | (self._bytes_of_level(max(1, leaves // 2)) if job["symmetric"] else {})
+        job["allowed"] = job["counts"] = 0
+        self._beside = self._trees_beside(parts)
+        self._make_each(parts, self._beside)
+        if job["symmetric"] and joint > 1:
+            n = len(self._binned.places)
+            self._make("joint_scores", (n, 2, 256), np.float64)
+            self._make("joint_norms", (n, 2, 256), np.float64)
+            self._make("side_weights", (max(1, leaves // 2), n, 2, 256, 2), np.float64)
+            self._make_records("level_split", 1, "LevelSplit")
         if job["n_sums"]:
             self._make_sketch_memory(int(job["n_sums"]))
         room = (self.runtime.max_shared - 16384) // 2 - int(nodes) * STEP_BYTES  # two blocks share a multiprocessor
@@ -290,22 +289,55 @@ class Growing(Records):
         while copies and (copies * nodes * PART_BYTES > room or self._last.get("weighs")):
             copies //= 2
         job["leaf_copies"] = copies
+        warps = self.runtime.settings["find_leaves"][0] // LANES
+        job["n_recorders"] = min(MAX_RECORDERS, -(-(int(job["n_items"]) - 1) // warps))
 
-    def _make_level_memory(self, nodes: int, joint: bool) -> None:
+    def _trees_beside(self, parts: Mapping[str, int]) -> int:
+        """How many trees of a round grow side by side, in the same launches: as many as fit, in batches of one size."""
+        if self._job["one_tree"]:
+            return 1
+        each = sum(parts.values()) + (self._n_planned - self._n) * LIST_BYTES
+        free = min(BESIDE_BYTES, self.runtime.free() // 2)
+        most = max(1, min(self._n_outputs, MAX_BESIDE, free // each))
+        return -(-self._n_outputs // -(-self._n_outputs // most))
+
+    def _bytes_of_tree(self) -> dict[str, int]:
+        """What a tree has of its own while it grows."""
+        job, joint, items = self._job, int(self._job["n_joint"]), int(self._job["n_items"])
+        nodes, tiles, sums = int(job["max_nodes"]), int(job["n_tiles"]), int(job["n_slots"] * job["histogram_size"])
+        found = {
+            "nodes": joint * nodes * record("Node").itemsize,
+            "leaf_sums": (self._n_outputs if job["one_tree"] else 1) * nodes * 16 * 8,
+            "levels": (len(self._last["steps"]) + 2) * record("Level").itemsize,
+            "batch": items * record("BatchItem").itemsize,
+            "items": joint * items * record("BuildItem").itemsize,
+            **dict.fromkeys(("n_left", "n_right", "arrived"), 2 * items * 4),
+            "lists": self._n * LIST_BYTES,
+            "histograms": joint * sums * record("Sums").itemsize,
+            "found": (1 if job["symmetric"] else 2 * items) * int(job["n_found"]) * record("Found").itemsize,
+        }
+        if self._last["counts"]:
+            found["counts"] = sums * 8
+        if self._last["columns"]:
+            found["allowed"] = 2 * items * tiles * 4
+        if job["first_use"]:
+            found["path"] = nodes * tiles * 4
+        if job["category"]:
+            found["sets"] = nodes * SET_WORDS * 8
+        return found
+
+    def _bytes_of_level(self, nodes: int) -> dict[str, int]:
+        """The same of a symmetric tree besides; nodes: of its largest level."""
         n = len(self._binned.places)
-        self._make("level_scores", (nodes, n, 2, 256), np.float64)
-        if self._job["cosine"]:
-            self._make("level_norms", (nodes, n, 2, 256), np.float64)
-        self._make("root_missing", n, np.int64)
-        self._make("root_range", (n, 2), np.int32)
-        self._make("root_below", (n, 256), np.int64)
-        self._make_records("steps", n * 256, "CodeStep")
-        self._make("n_steps", (n, 2), np.int32)
-        if joint:
-            self._make("joint_scores", (n, 2, 256), np.float64)
-            self._make("joint_norms", (n, 2, 256), np.float64)
-            self._make("side_weights", (nodes, n, 2, 256, 2), np.float64)
-            self._make_records("level_split", 1, "LevelSplit")
+        names = ("level_scores", "level_norms") if self._job["cosine"] else ("level_scores",)
+        return {
+            **dict.fromkeys(names, nodes * n * 2 * 256 * 8),
+            "root_missing": n * 8,
+            "root_range": n * 2 * 4,
+            "root_below": n * 256 * 8,
+            "steps": n * 256 * record("CodeStep").itemsize,
+            "n_steps": n * 2 * 4,
+        }
 
     def _make_sketch_memory(self, n_sums: int) -> None:
         self._make("sketch_factor", (n_sums, self._n_outputs), np.float64)
@@ -325,32 +357,36 @@ class Growing(Records):
             most *= 2
         return steps if depth else steps + [leaves // 2] * leaves  # without a depth a level may have one node
 
-    def _grow_one(self, k: int) -> None:
-        """The steps of a tree, but the last one."""
+    def _grow_some(self, k: int, n: int = 1) -> None:
+        """The steps of the trees of n outputs side by side, but the last one. k: the first of them"""
         run, job, steps = self.runtime, self._job, self._last["steps"]
         tiles, columns, joint = int(job["n_tiles"]), int(job["n_columns"]), int(job["n_joint"])
-        self._launch("begin", k, grid=(max(1, min(run.n_processors, tiles * 8)), 1))
-        blocks = max(1, run.n_processors * run.settings["histogram"][1] // (tiles * joint))
+        self._launch("begin", k, grid=(max(1, min(run.n_processors, tiles * 8)), 1), n_beside=n)
+        blocks = max(1, run.n_processors * run.settings["histogram"][1] // (tiles * joint * n))
         blocks = min(blocks, -(-self._n // self.min_rows))
         for step, n_nodes in enumerate((0, *steps)):
             if n_nodes:
-                self._launch("partition", k, step)
-            self._launch("histogram", k, step, (blocks, tiles * joint), HISTOGRAM_BYTES)
+                self._launch("partition", k, step, n_beside=n)
+            self._launch("histogram", k, step, (blocks, tiles * joint), HISTOGRAM_BYTES, n)
             children = max(1, 2 * n_nodes)
-            each = -(-children * columns // (SEARCH_BLOCKS * run.n_processors))  # columns of a block
-            each = 1 if self._last["ranked"] else each  # the best of every column is compared
+            each = -(-children * columns * n // (SEARCH_BLOCKS * run.n_processors))  # columns of a block
+            each = 1 if self._last["ranked"] else min(each, columns)  # the best of every column is compared
             if self._last["columns"]:
-                self._launch("choose_columns", k, step, (children, 1), 8 * tiles)
-            self._search(k, step, (children, -(-columns // each)))
+                self._launch("choose_columns", k, step, (children, 1), 8 * tiles, n)
+            self._search(k, step, (children, -(-columns // each)), n)
 
-    def _search(self, k: int, step: int, grid: tuple[int, int]) -> None:
+    def _search(self, k: int, step: int, grid: tuple[int, int], n: int) -> None:
         """Search the children of a step: a block has some columns of a node."""
         joint, found = int(self._job["n_joint"]), (int(self._job["n_found"]), 1)
         if not self._job["symmetric"]:
-            self._launch("search_joint" if joint > 1 else "search", k, step, grid)
+            self._launch("search_joint" if joint > 1 else "search", k, step, grid, n_beside=n)
+        elif joint == 1 and self._scores_at_once(grid[0], n):
+            whole = (1, int(self._job["n_columns"]))
+            self._launch("score_whole_level", k, step, whole, n_beside=n, n_groups=grid[0])
         elif joint == 1:
-            self._launch("score_level", k, step, grid)
-            self._launch("choose_level", k, step, found)
+            self._launch("score_level", k, step, grid, n_beside=n)
+            if step:  # the root's candidates are compared at once
+                self._launch("choose_level", k, step, (found[0] + 1, 1), n_beside=n)
         else:
             for output in range(joint):
                 self._launch("score_joint", output, step, grid)
@@ -358,8 +394,15 @@ class Growing(Records):
             self._launch("choose_joint", 0, step, found)
             self._launch("take_level", 0, step)
 
-    def _finish(self, k: int) -> None:
-        """The last step of a tree, the leaves of rows, values."""
+    def _scores_at_once(self, n_nodes: int, n: int) -> bool:
+        """Whether a block has a column of all nodes of a symmetric level: there are few, and all blocks run at once."""
+        blocks = int(self._job["n_columns"]) * n_nodes * n
+        most = self.runtime.n_processors * self.runtime.settings["score_whole_level"][1]
+        return 1 < n_nodes <= WHOLE_NODES and blocks <= most and not self._job["category"]
+
+    def _finish(self, k: int, n: int = 1) -> None:
+        """The last step of these trees, the leaves of rows, values."""
         last, nodes = len(self._last["steps"]) + 1, int(self._job["max_nodes"])
-        self._launch("find_leaves", k, last, None, nodes * (STEP_BYTES + int(self._job["leaf_copies"]) * PART_BYTES))
-        self._launch("finish_tree", k, last)
+        shared = nodes * (STEP_BYTES + int(self._job["leaf_copies"]) * PART_BYTES)
+        self._launch("find_leaves", k, last, None, shared, n, n_more=int(self._job["n_recorders"]))
+        self._launch("finish_tree", k, last, n_beside=n)

@@ -41,6 +41,7 @@ class Shape:
     together: bool = False  # vector leaves
     sketch: int = 0  # sums of their gradients that splits are searched by; 0: all
     cosine: bool = False
+    apart: bool = False  # trees of a round grow one after the other, as where little memory is free
 
 
 class Counting:
@@ -48,8 +49,11 @@ class Counting:
 
     name, n_processors, max_shared, settings = "cuda", 132, 232_448, SETTINGS
 
-    def __init__(self) -> None:
-        self.total = 0
+    def __init__(self, n_free: int = 1 << 60) -> None:
+        self.total, self._n_free = 0, n_free
+
+    def free(self) -> int:
+        return self._n_free
 
     def zeros(self, shape: Any, kind: Any) -> NDArray[Any]:
         found = np.broadcast_to(np.zeros((), kind), shape)
@@ -58,6 +62,9 @@ class Counting:
 
     def array(self, values: NDArray[Any]) -> NDArray[Any]:
         return self.zeros(values.shape, values.dtype)
+
+    def lane(self, owner: object) -> "Counting":
+        return self
 
     def get(self, values: NDArray[Any]) -> NDArray[Any]:
         return values.copy()
@@ -78,10 +85,11 @@ def device_bytes(shape: Shape) -> int:
 
 def _trial(shape: Shape, n_rows: int) -> int:
     """The same with so many rows, counted in one round of a trainer."""
-    run: Any = Counting()
+    run: Any = Counting(0) if shape.apart else Counting()
     n_places = -(-len(shape.n_bins) // LANES) * LANES
     tiles = run.zeros((n_places, n_rows), np.uint8)
     binned = SimpleNamespace(
+        runtime=run,
         n_rows=n_rows,
         cuts=[np.empty(0)] * len(shape.n_bins),
         n_bins=list(shape.n_bins),
@@ -94,6 +102,7 @@ def _trial(shape: Shape, n_rows: int) -> int:
     label = np.zeros((shape.n_labels, n_rows))
     weight = np.linspace(0.5, 1.5, n_rows) if shape.weighted else None
     trainer = make(binned, label, weight, shape.objective, shape.fields, shape.n_outputs, 1)
+    trainer._n_planned = shape.n_rows
     trainer._adapts = False  # the host finds a field of the objective
     trainer.set_split_preference(shape.cosine, [], [], [])
     trainer.set_sampler(shape.sampler[0], dict(shape.sampler[1]))

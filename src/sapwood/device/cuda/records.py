@@ -3,13 +3,15 @@
 In: arrays, names of kernels. Out: the job that every kernel takes, with the addresses of the arrays in it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from sapwood.device.cuda.job import record
 from sapwood.device.cuda.runtime import ROW_KERNELS, Runtime
+
+ALIGNED = 256  # bytes
 
 
 class Records:
@@ -38,6 +40,16 @@ class Records:
     def _make_records(self, name: str, n: int, kind: str) -> None:
         self._make(name, n * record(kind).itemsize, np.uint8)
 
+    def _make_each(self, parts: Mapping[str, int], n: int) -> None:
+        """What each of n trees has of its own, by bytes: one array, in which trees are a stride apart."""
+        ends = np.cumsum([-(-size // ALIGNED) * ALIGNED for size in parts.values()], dtype=np.int64)
+        self._job["tree_stride"] = ends[-1]
+        self._arrays.pop("of_trees", None)  # before the new ones are there
+        self._arrays["of_trees"] = self.runtime.zeros(n * int(ends[-1]), np.uint8)
+        first = self.runtime.address(self._arrays["of_trees"])
+        for name, begin in zip(parts, (0, *ends[:-1]), strict=True):
+            self._job[name] = first + begin
+
     def _upload(self) -> None:
         """Send the turn, where it has changed."""
         raw = self._turn.tobytes()
@@ -46,15 +58,24 @@ class Records:
             self._last["turn"] = raw
 
     def _launch(
-        self, kernel: str, a: int = 0, b: int = 0, grid: tuple[int, int] | None = None, shared: int = 0
+        self,
+        kernel: str,
+        a: int = 0,
+        b: int = 0,
+        grid: tuple[int, int] | None = None,
+        shared: int = 0,
+        n_beside: int = 1,
+        n_groups: int = 1,
+        n_more: int = 0,
     ) -> None:
+        """Launch a kernel, of n_beside trees at once. n_groups: of threads; n_more: blocks besides those of rows"""
         run = self.runtime
         threads, each = run.settings[kernel]
         if grid is None:
-            most = max(1, run.n_processors * each)
-            grid = (max(1, min(most, -(-self._n // threads))) if each else 1, 1)
+            most = max(1, -(-run.n_processors * each // n_beside), n_more + 1)
+            grid = (max(1, min(most, -(-self._n // threads) + n_more)) if each else 1, 1)
         variant = f"{self._objective} {self._last['sampler'][0]}" if kernel in ROW_KERNELS else self._rules
-        run.launch(kernel, variant, grid, shared, self._raw_job, a, b)
+        run.launch(kernel, variant, (*grid, n_beside), shared, self._raw_job, a, b, threads * n_groups)
 
     def _repeat(self, key: Any, work: Callable[[], None]) -> None:
         """Do some launches: as they are the first time, then captured as a graph, which is replayed."""

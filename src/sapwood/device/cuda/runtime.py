@@ -5,9 +5,11 @@ In: arrays of this process, names of kernels. Out: arrays in device memory. The 
 
 import hashlib
 from collections.abc import Callable
+from copy import copy
 from functools import cache, wraps
 from threading import RLock
 from typing import Any, Protocol, TypeVar, cast
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +18,14 @@ from sapwood.device.cuda.job import CORE
 from sapwood.errors import DataError, ParameterError
 
 OPTIONS = ("--std=c++20", "-default-device", "--fmad=false", f"-I{CORE}", f"-I{CORE}/cuda/nvrtc", "-DSAPWOOD_ISA=cuda")
+MAX_LANES = 8  # streams of trainings that run side by side
 SPLIT_COMPILE = (13, 0)  # the NVRTC that compiles the kernels of a unit in several threads
 SETTINGS: dict[str, tuple[int, int]] = {  # kernel: threads of a block, blocks of a grid for every multiprocessor
     "gradient_pass": (256, 4), "add_values": (256, 8), "draw_rows": (256, 4), "forget_sample": (1, 0),
     "forget_gradients": (1, 0),
     "count_norms": (512, 2), "choose_norm": (512, 0), "reweigh": (256, 4), "end_reweigh": (1, 0),
     "begin": (256, 1), "partition": (128, 8), "histogram": (1024, 1), "search": (256, 0), "score_level": (256, 0),
+    "score_whole_level": (256, 4),
     "choose_level": (64, 0), "choose_columns": (256, 0), "find_leaves": (1024, 2), "finish_tree": (512, 0),
     "search_joint": (256, 0), "score_joint": (256, 0), "add_joint": (64, 0), "choose_joint": (64, 0),
     "take_level": (256, 0), "begin_sketch": (256, 0), "sketch_rows": (256, 4), "end_sketch": (256, 0),
@@ -40,6 +44,7 @@ RULES = (
     "joint",
     "ranked",
     "narrow",
+    "beside",
 )  # what kernels of growth are compiled for
 POLICIES = ("depthwise", "symmetric", "leafwise")  # by the numbers that core/cuda/job.h gives them
 
@@ -48,7 +53,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def alone(method: Method) -> Method:
-    """One thread at a time: all share one stream, and what another launches would be recorded in a graph with ours."""
+    """One thread at a time: what another one launches in our stream would be recorded in a graph with ours."""
 
     @wraps(method)
     def locked(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -78,13 +83,14 @@ class Runtime(Protocol):
     def ranked(self, values: Any, *weights: Any) -> list[Any]: ...
     def copy(self, into: Any, values: Any) -> None: ...
     def wait(self) -> None: ...
+    def lane(self, owner: object) -> "Runtime": ...
     def free(self) -> int: ...
     def describe(self) -> str: ...
     def launch(
         self,
         kernel: str,
         variant: str,
-        grid: tuple[int, int],
+        grid: tuple[int, ...],
         shared: int,
         job: Any,
         a: int,
@@ -119,10 +125,32 @@ class Cuda:
         self.gpu = facts["name"].decode()
         self.settings = SETTINGS
         self.stream = cupy.cuda.Stream(non_blocking=True)
+        self._streams, self._n_owners = [self.stream], [0]  # lanes, and how many owners each has
         self.lock = RLock()
         many = tuple(cupy.cuda.nvrtc.getVersion()) >= SPLIT_COMPILE
         self.options = (*OPTIONS, "--split-compile=0") if many else OPTIONS
         self.kernel = cache(self._kernel)
+
+    @alone
+    def lane(self, owner: object) -> "Cuda":
+        """This GPU with a stream that no other owner has, while there are any: the work of owners runs side by side.
+
+        Memory that was filled before is ready there. The first of them has the stream that all else runs in.
+        """
+        self.wait()
+        if min(self._n_owners) > 0 and len(self._streams) < MAX_LANES:
+            self._streams.append(self.cupy.cuda.Stream(non_blocking=True))
+            self._n_owners.append(0)
+        at = self._n_owners.index(min(self._n_owners))
+        self._n_owners[at] += 1
+        finalize(owner, self._leave, at)
+        found = copy(self)
+        found.stream = self._streams[at]
+        return found
+
+    @alone
+    def _leave(self, at: int) -> None:
+        self._n_owners[at] -= 1
 
     @alone
     def array(self, values: NDArray[Any]) -> Any:
@@ -246,7 +274,7 @@ class Cuda:
         self,
         kernel: str,
         variant: str,
-        grid: tuple[int, int],
+        grid: tuple[int, ...],
         shared: int,
         job: Any,
         a: int,

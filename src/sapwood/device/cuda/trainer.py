@@ -37,6 +37,7 @@ class Trainer(Hosted, Growing):
         n_threads: int,
     ) -> None:
         facts = _core.objectives()[objective]
+        self.runtime = self.runtime.lane(self)
         self._binned, self._n_outputs = binned, n_outputs
         self._host_arguments = (label, weight, objective, fields, n_outputs, n_threads)
         self._pending = [False] * n_outputs
@@ -71,6 +72,8 @@ class Trainer(Hosted, Growing):
         job["n_fields"] = len(names) + 1
         self._keep("field", run.array(values))
         self._make("score", (k, n), np.float64)
+        if k > 1:
+            self._make("row_totals", (2, n), np.float64)
         self._make("packed", (k, n), np.int32)
         self._make("leaf_pairs", (k, n, 2), np.int32)
         self._make("leaf", (k, n), np.uint16)
@@ -261,6 +264,7 @@ class Trainer(Hosted, Growing):
         return int(self._n)
 
     def copy_settings(self, other: "Trainer") -> None:
+        other.runtime.wait()
         for name in ("direction", "forced", "feature_weight"):
             self._keep(name, other._arrays.get(name))
         self._job["cosine"] = other._job["cosine"]
