@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sapwood.boost import splits
-from sapwood.boost.auto import blend, candidates, crosses, refit
+from sapwood.boost.auto import blend, candidates, confidence, crosses, refit
 from sapwood.boost.auto.candidates import Candidate, Facts
 from sapwood.boost.auto.contender import Contender, Mask
 from sapwood.boost.auto.report import Chosen, Tried
@@ -193,8 +193,8 @@ class _Fit:
             loss = f"{one.metric.name} {one.value:.6g}"
             print(f"{one.candidate.name}: {loss} after {one.best_round} rounds, {one.seconds:.1f} s", flush=True)
 
-    def model(self) -> tuple[Booster, list[int], bool]:
-        """The blend, how often each candidate was drawn for it, and whether it was trained on all rows."""
+    def model(self) -> tuple[Booster, list[int], bool, float]:
+        """The blend, how often each candidate was drawn, whether it was trained on all rows, and its factor."""
         fingerprint, end = self.data.fingerprint(), self.start + self.limit
         chosen = self.to_refit(RESERVE * (end - time.monotonic())) if self.plan.refit else []
         refitted, most = bool(chosen), self.given.get("n_estimators")
@@ -213,7 +213,8 @@ class _Fit:
         models = [one for own in several for one in own]
         shares = [n / blend.DRAWS / len(own) for own, (_, n) in zip(several, chosen, strict=True) for _ in own]
         counts = [next((n for other, n in chosen if other is one), 0) for one in self.tried]
-        return blend.merge(models, shares), counts, refitted
+        sure = confidence.factor(chosen)
+        return blend.scaled(blend.merge(models, shares), sure), counts, refitted, sure
 
     def drawn(self, pool: list[Contender]) -> list[tuple[Contender, int]]:
         """The candidates of a pool that are drawn for the blend, and how often."""
@@ -261,12 +262,12 @@ def fit(given: Mapping[str, Any], data: Dataset, quality: str, limit: float | No
         )
     one = _Fit(given, data, quality, limit)
     one.candidates()
-    booster, counts, refitted = one.model()
+    booster, counts, refitted, sure = one.model()
     tried = tuple(
         Tried(each.candidate.name, each.best_round, each.value, each.seconds, n / blend.DRAWS, each not in one.finished)
         for each, n in zip(one.tried, counts, strict=True)
     )
     seconds, metric = time.monotonic() - one.start, one.tried[0].metric.name
     n_held = sum(int(held.sum()) for held in one.folds)
-    chosen = Chosen(quality, metric, data.n_rows, n_held, len(one.folds), refitted, tried, seconds)
+    chosen = Chosen(quality, metric, data.n_rows, n_held, len(one.folds), refitted, tried, seconds, factor=sure)
     return replace(booster, chosen=chosen)
