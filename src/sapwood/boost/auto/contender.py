@@ -89,9 +89,15 @@ class Contender:
             self.n_rounds += 1
             if self.n_rounds <= DENSE or self.n_rounds % self._every == 0 or self.n_rounds == end:
                 self._measure(most)
-            self.stopped = self.n_rounds - self.best_round >= patience or self._crawls()
+            self.stopped = self.n_rounds - self.best_round >= patience or self._crawls() or self.certain
         self.stopped |= self.n_rounds >= most
         self.seconds += time.monotonic() - start
+
+    @property
+    def certain(self) -> bool:
+        """Whether nothing is left to learn: no row was mistaken, and with the highest factor the loss is nothing."""
+        known = self.flaws == 0 and self.n_rounds - self.best_round < self._every
+        return known and self.loss_of(confidence.MOST * self.scores) <= confidence.CERTAIN
 
     def _crawls(self) -> bool:
         """Whether the loss falls so slowly that more rounds are not worth their time."""

@@ -82,12 +82,17 @@ class _Fit:
             one.advance(deadline=end)
             self.finished.append(one)
             self.say(one)
+            if one.certain:  # alone it is as good as any blend
+                self.finished = [one]
+                break
 
     def raced(self, candidate: Candidate, end: float) -> Contender:
         """What goes on of a candidate: with crosses, deeper trees and joined categories, or without."""
         best = self.enter(candidate, self.data)
         if self.crosses or self.joins or self.deeper:
             best.advance(self.race_rounds, end)
+        if best.certain:
+            return best
         if self.crosses:
             low = 0.0 if self.facts.n_rows >= candidates.MANY_ROWS else CROSSES_LEAD
             winner = self.race(best, self.with_crosses(best, end), low)
