@@ -32,6 +32,7 @@ RACE_RATES = 7.0  # the sum of learning rates in a race
 CROSSES_LEAD = 0.02
 JOINED_LEAD = -0.005  # what joined categories must lower it by: they help later, and another candidate than the first
 DEEPER_LEAD = 0.05  # what deeper trees must lower it by: they are ahead after few rounds, and overfit later
+WITNESS = 2  # rounds of a candidate, for each of one that is certain, in which it may see wrong labels
 EVERY = 4  # rounds after which the loss is measured, once there are many: measuring takes a fifth of a round
 
 
@@ -79,12 +80,22 @@ class _Fit:
         for at, candidate in enumerate(self.plan.candidates, 1):
             end = self.deadline(at / len(self.plan.candidates))
             one = self.raced(candidate, end) if at == 1 else self.follower(candidate, joins=at % 2 == 0)
-            one.advance(deadline=end)
+            certain = [other.n_rounds for other in self.finished if other.certain]
+            one.advance(WITNESS * min(certain) if certain else None, end)
             self.finished.append(one)
             self.say(one)
-            if one.certain:  # alone it is as good as any blend
-                self.finished = [one]
-                break
+        self.agree()
+
+    def agree(self) -> None:
+        """Go on with those that need no blend, or, where one has seen wrong labels, with all in doubt."""
+        certain = [one for one in self.finished if one.certain]
+        if flaws := max(one.flaws or 0 for one in self.finished):
+            for one in self.finished:
+                one.flaws = flaws
+                one.stopped &= one not in certain  # these have stopped too early
+                one.advance(deadline=self.deadline(1.0))
+        elif certain:
+            self.finished = certain
 
     def raced(self, candidate: Candidate, end: float) -> Contender:
         """What goes on of a candidate: with crosses, deeper trees and joined categories, or without."""

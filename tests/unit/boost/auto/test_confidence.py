@@ -105,15 +105,28 @@ def test_noise_is_not_believed(quality):
 
 
 def test_training_ends_where_nothing_is_left_to_learn(monkeypatch):
-    """The first candidate is certain after few rounds, and no other is trained; without a factor none is certain."""
+    """The first candidate is certain after few rounds, the next has twice as many; without a factor none is certain."""
     table, label = rule(1000)
     given = {"objective": "logistic", "learning_rate": 0.3, "n_estimators": 300, "n_jobs": 1}
     data = sw.Dataset(table, label, n_jobs=1)
-    (alone,) = fit(given, data, "balanced").chosen.tried
+    first, witness = fit(given, data, "balanced").chosen.tried
     monkeypatch.setattr(confidence, "MOST", 1.0)
-    first, _ = fit(given, data, "balanced").chosen.tried
-    assert alone.name == first.name
-    assert 2 * alone.rounds < first.rounds
+    other, _ = fit(given, data, "balanced").chosen.tried
+    assert first.name == other.name
+    assert 2 * first.rounds < other.rounds
+    assert witness.rounds <= 2 * first.rounds
+
+
+def test_what_one_candidate_has_seen_puts_all_in_doubt(monkeypatch):
+    """Where leaf-wise trees see wrong labels, symmetric trees that were certain are trained to their end."""
+    table, label = rule(1000)
+    given = {"objective": "logistic", "learning_rate": 0.3, "n_estimators": 300, "n_jobs": 1}
+    data = sw.Dataset(table, label, n_jobs=1)
+    believed = fit(given, data, "balanced").chosen
+    monkeypatch.setattr(Contender, "_n_flaws", lambda one: 2 if "leaf-wise" in one.candidate.name else 0)
+    doubted = fit(given, data, "balanced").chosen
+    assert 2 * believed.tried[0].rounds < doubted.tried[0].rounds
+    assert doubted.factor < 0.5 * believed.factor
 
 
 def test_a_wrong_label_among_training_rows_is_seen():
