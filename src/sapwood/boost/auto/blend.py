@@ -76,3 +76,11 @@ def merge(boosters: Sequence[Booster], parts: Sequence[float]) -> Booster:
         for booster, part in zip(boosters, parts, strict=True):
             base = base + part * booster.base
     return replace(whole, trees=Trees.concat(trees), base=base, combinations=Combinations.of(made), best_round=None)
+
+
+def scaled(booster: Booster, factor: float) -> Booster:
+    """The same model, its raw scores times a factor."""
+    if factor == 1:
+        return booster
+    trees = booster.trees.times(np.full(booster.trees.n_trees, factor))
+    return replace(booster, trees=trees, base=factor * booster.base)

@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.boost import class_weight
+from sapwood.boost.auto import confidence
 from sapwood.boost.auto.candidates import Candidate
 from sapwood.boost.round.tree_store import TreeStore
 from sapwood.boost.session import Session, make_booster
 from sapwood.boost.spec import make_spec
 from sapwood.data.dataset import Dataset
+from sapwood.data.dealt import total
 from sapwood.data.progress import tell
 from sapwood.model.booster import Booster
 from sapwood.model.trees import Trees
@@ -26,6 +28,7 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 WINDOW_RATES = 10.0  # the sum of learning rates in which the loss must fall, if that takes more rounds than `window`
 DENSE = 100  # rounds after each of which the loss is measured
+LEARNT = 0.1  # part of the loss of the first round, below which a rule may have been learnt
 
 
 class Contender:
@@ -57,11 +60,14 @@ class Contender:
         self.spec, self.metric = spec, spec.metrics[0]
         rows = [one.eval_rows["holdout"] for one in self.sessions]
         weights = [one.weight for one in rows if one.weight is not None]
-        self._label = np.concatenate([one.label for one in rows])
+        self.label = np.concatenate([one.label for one in rows])  # of the held-out rows, fold after fold
         self._weight = np.concatenate(weights) if weights else None
         groups = [one.group for one in rows if one.group is not None]
         self._group = np.concatenate(groups) if groups else None  # no group is in two folds
         self._rows, self._reduce = rows, rows[0].reduce
+        self._folds = folds
+        # Training rows, of all folds, that were mistaken when first no held-out row was; None: some always was.
+        self.flaws: int | None = None
         self.n_rounds, self.best_round, self.seconds, self.stopped = 0, 0, 0.0, False
         self._every, self._least_fall = every, least_fall
         self._window = max(window, round(WINDOW_RATES / spec.leaf_plan.rate(0)))
@@ -83,9 +89,15 @@ class Contender:
             self.n_rounds += 1
             if self.n_rounds <= DENSE or self.n_rounds % self._every == 0 or self.n_rounds == end:
                 self._measure(most)
-            self.stopped = self.n_rounds - self.best_round >= patience or self._crawls()
+            self.stopped = self.n_rounds - self.best_round >= patience or self._crawls() or self.certain
         self.stopped |= self.n_rounds >= most
         self.seconds += time.monotonic() - start
+
+    @property
+    def certain(self) -> bool:
+        """Whether nothing is left to learn: no row was mistaken, and with the highest factor the loss is nothing."""
+        known = self.flaws == 0 and self.n_rounds - self.best_round < self._every
+        return known and self.loss_of(confidence.MOST * self.scores) <= confidence.CERTAIN
 
     def _crawls(self) -> bool:
         """Whether the loss falls so slowly that more rounds are not worth their time."""
@@ -99,6 +111,9 @@ class Contender:
         self.losses.append(self.loss_of(scores := self.last_scores()))
         if self.losses[-1] < self.loss:
             self.loss, self.best_round, self.scores = self.losses[-1], self.n_rounds, scores
+            learnt = self.flaws is None and self.loss < LEARNT * self.losses[0]
+            if learnt and self.of_classes and not self.n_mistaken(scores):
+                self.flaws = self._n_flaws()
         value = -self.losses[-1] if self.metric.higher_is_better else self.losses[-1]
         self._lows.append((self.n_rounds, self.loss))
         measured = {f"holdout {self.metric.name}": value}
@@ -119,10 +134,35 @@ class Contender:
         """How long the same trainings take on all rows, if every round takes as long a row."""
         return self.seconds * self.best_round / max(1, self.n_rounds) / (1 - fraction) ** 2
 
-    def loss_of(self, scores: Floats) -> float:
-        """The loss of raw scores of the held-out rows, (n_outputs, n_held); lower is better for every metric."""
+    @property
+    def of_classes(self) -> bool:
+        """Whether it is a model of classes, whose loss is that of their probabilities."""
+        return self.spec.classes is not None and self.metric.name in confidence.METRICS
+
+    @property
+    def n_held(self) -> int:
+        """The held-out rows of all holders."""
+        return total(self._reduce, len(self.label))
+
+    def n_mistaken(self, scores: Floats) -> int:
+        """How many held-out rows, of all holders, get another class, or none, by these raw scores."""
+        return total(self._reduce, confidence.mistaken(scores, self.label))
+
+    def _n_flaws(self) -> int:
+        """How many training rows, of all folds and holders, get another class, or none, after the last round."""
+        found, weight = 0, self.data.weight
+        for session, held in zip(self.sessions, self._folds, strict=True):
+            rows = np.flatnonzero(~held if weight is None else ~held & (weight > 0))
+            found += confidence.mistaken(session.trainer.scores(rows.astype(np.int32)), self.spec.label[rows])
+        return total(self._reduce, found)
+
+    def loss_of(self, scores: Floats, label: Floats | None = None) -> float:
+        """The loss of raw scores of the held-out rows, (n_outputs, n_held), or with other labels than theirs.
+
+        Lower is better for every metric.
+        """
         prediction = self.spec.objective.predict(np.ascontiguousarray(scores.T), self.spec.n_threads)
-        value = self.metric(self._label, prediction, self._weight, self._reduce, self._group)
+        value = self.metric(self.label if label is None else label, prediction, self._weight, self._reduce, self._group)
         return -value if self.metric.higher_is_better else value
 
     def trees(self) -> list[Trees]:

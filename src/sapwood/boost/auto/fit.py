@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sapwood.boost import splits
-from sapwood.boost.auto import blend, candidates, crosses, refit
+from sapwood.boost.auto import blend, candidates, confidence, crosses, refit
 from sapwood.boost.auto.candidates import Candidate, Facts
 from sapwood.boost.auto.contender import Contender, Mask
 from sapwood.boost.auto.report import Chosen, Tried
@@ -32,6 +32,7 @@ RACE_RATES = 7.0  # the sum of learning rates in a race
 CROSSES_LEAD = 0.02
 JOINED_LEAD = -0.005  # what joined categories must lower it by: they help later, and another candidate than the first
 DEEPER_LEAD = 0.05  # what deeper trees must lower it by: they are ahead after few rounds, and overfit later
+WITNESS = 2  # rounds of a candidate, for each of one that is certain, in which it may see wrong labels
 EVERY = 4  # rounds after which the loss is measured, once there are many: measuring takes a fifth of a round
 
 
@@ -79,15 +80,30 @@ class _Fit:
         for at, candidate in enumerate(self.plan.candidates, 1):
             end = self.deadline(at / len(self.plan.candidates))
             one = self.raced(candidate, end) if at == 1 else self.follower(candidate, joins=at % 2 == 0)
-            one.advance(deadline=end)
+            certain = [other.n_rounds for other in self.finished if other.certain]
+            one.advance(WITNESS * min(certain) if certain else None, end)
             self.finished.append(one)
             self.say(one)
+        self.agree()
+
+    def agree(self) -> None:
+        """Go on with those that need no blend, or, where one has seen wrong labels, with all in doubt."""
+        certain = [one for one in self.finished if one.certain]
+        if flaws := max(one.flaws or 0 for one in self.finished):
+            for one in self.finished:
+                one.flaws = flaws
+                one.stopped &= one not in certain  # these have stopped too early
+                one.advance(deadline=self.deadline(1.0))
+        elif certain:
+            self.finished = certain
 
     def raced(self, candidate: Candidate, end: float) -> Contender:
         """What goes on of a candidate: with crosses, deeper trees and joined categories, or without."""
         best = self.enter(candidate, self.data)
         if self.crosses or self.joins or self.deeper:
             best.advance(self.race_rounds, end)
+        if best.certain:
+            return best
         if self.crosses:
             low = 0.0 if self.facts.n_rows >= candidates.MANY_ROWS else CROSSES_LEAD
             winner = self.race(best, self.with_crosses(best, end), low)
@@ -195,14 +211,14 @@ class _Fit:
             loss = f"{one.metric.name} {one.value:.6g}"
             print(f"{one.candidate.name}: {loss} after {one.best_round} rounds, {one.seconds:.1f} s", flush=True)
 
-    def model(self) -> tuple[Booster, list[float], bool]:
-        """The blend, which part of it each candidate is, and whether it was trained on all rows."""
+    def model(self) -> tuple[Booster, list[float], bool, float]:
+        """The blend, which part of it each candidate is, whether it was trained on all rows, and its factor."""
         fingerprint, end = self.data.fingerprint(), self.start + self.limit
         chosen = self.to_refit(RESERVE * (end - time.monotonic())) if self.plan.refit else []
-        refitted, most, n_turns = bool(chosen), self.given.get("n_estimators"), 1
-        if refitted and self.turns > 1:
-            first, n_turns = chosen, self.turns
-            chosen = first + [one for turn in range(1, n_turns) for one in self.in_turn(turn, first)]
+        refitted, most, n_turns = bool(chosen), self.given.get("n_estimators"), self.turns if chosen else 1
+        first = chosen
+        for turn in range(1, n_turns):
+            chosen = chosen + self.in_turn(turn, first)
         if not refitted:
             chosen = self.drawn(self.finished)
             for at, (one, _) in enumerate(chosen):  # what is left of a time limit is theirs
@@ -218,7 +234,9 @@ class _Fit:
         part = {one: n / blend.DRAWS / n_turns for one, n in chosen}
         models = [one for own in several for one in own]
         shares = [part[one] / len(own) for own, (one, _) in zip(several, chosen, strict=True) for _ in own]
-        return blend.merge(models, shares), [part.get(one, 0.0) for one in self.tried], refitted
+        sure = confidence.factor(first or chosen)
+        parts = [part.get(one, 0.0) for one in self.tried]
+        return blend.scaled(blend.merge(models, shares), sure), parts, refitted, sure
 
     @property
     def turns(self) -> int:
@@ -284,12 +302,12 @@ def fit(given: Mapping[str, Any], data: Dataset, quality: str, limit: float | No
         )
     one = _Fit(given, data, quality, limit)
     one.candidates()
-    booster, parts, refitted = one.model()
+    booster, parts, refitted, sure = one.model()
     tried = tuple(
         Tried(each.candidate.name, each.best_round, each.value, each.seconds, part, each not in one.finished)
         for each, part in zip(one.tried, parts, strict=True)
     )
     seconds, metric = time.monotonic() - one.start, one.tried[0].metric.name
     n_held = sum(int(held.sum()) for held in one.folds)
-    chosen = Chosen(quality, metric, data.n_rows, n_held, len(one.folds), refitted, tried, seconds)
+    chosen = Chosen(quality, metric, data.n_rows, n_held, len(one.folds), refitted, tried, seconds, factor=sure)
     return replace(booster, chosen=chosen)

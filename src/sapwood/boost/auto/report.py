@@ -31,6 +31,7 @@ class Chosen:
     tried: tuple[Tried, ...]
     seconds: float
     held_by: int = 0  # how many of the models of all folds have not seen a row; 0: the model is not their mean
+    factor: float = 1.0  # on the raw scores of classes
 
     def __str__(self) -> str:
         held = f"{self.n_held:,} of {self.n_rows:,} rows were held out"
@@ -53,6 +54,8 @@ class Chosen:
             lines.append(f"The model is the mean of these {self.n_folds} models, so each row is in {rest} of them.")
         elif self.n_held:
             lines.append("What was chosen was not trained again, so the rows that were held out are not in the model.")
+        if self.factor != 1:
+            lines.append(f"Its scores are times {self.factor:.3g}: by the held-out rows, labels have so little noise.")
         lines.append(f"All took {self.seconds:.2f} s.")
         return "\n".join(lines)
 
