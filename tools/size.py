@@ -13,8 +13,8 @@ from pathlib import Path
 HOUSE = Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".cu"}
 # Lines of src/ in all. 48,500 with the command line, plots, the report, Dask, ranking and survival; room for streaming,
-# distributions, raw text and the rest of the GPU; 61,200 for what is left of issues 17 to 22 (of the GPU: Shapley values,
-# metrics; files of survival, holders that own columns); 61,500: trees side by side on the GPU; 61,900: a factor for
+# distributions, raw text and the rest of the GPU; 61,200 for what is left of issues 17 to 22 (of the GPU: Shapley
+# values, metrics; files of survival, holders that own columns); 61,500: trees side by side on the GPU; 61,900: a factor for
 # labels without noise, turns of held-out rows, sums of holders in native code.
 MAX_SOURCES = 61_900
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25

@@ -32,6 +32,7 @@ RACE_RATES = 7.0  # the sum of learning rates in a race
 CROSSES_LEAD = 0.02
 JOINED_LEAD = -0.005  # what joined categories must lower it by: they help later, and another candidate than the first
 DEEPER_LEAD = 0.05  # what deeper trees must lower it by: they are ahead after few rounds, and overfit later
+NEAR = 0.1  # part of the least loss by which a candidate of many classes may stay above it
 WITNESS = 2  # rounds of a candidate, for each of one that is certain, in which it may see wrong labels
 EVERY = 4  # rounds after which the loss is measured, once there are many: measuring takes a fifth of a round
 
@@ -81,10 +82,18 @@ class _Fit:
             end = self.deadline(at / len(self.plan.candidates))
             one = self.raced(candidate, end) if at == 1 else self.follower(candidate, joins=at % 2 == 0)
             certain = [other.n_rounds for other in self.finished if other.certain]
-            one.advance(WITNESS * min(certain) if certain else None, end)
+            one.advance(WITNESS * min(certain) if certain else None, end, self.beat)
             self.finished.append(one)
             self.say(one)
         self.agree()
+
+    @property
+    def beat(self) -> float:
+        """The loss near which a candidate must come: for many classes its rounds take long, for others any will do."""
+        if not self.finished or self.facts.n_outputs < candidates.MANY_CLASSES:
+            return inf
+        least = min(one.loss for one in self.finished)
+        return least + NEAR * abs(least)
 
     def agree(self) -> None:
         """Go on with those that need no blend, or, where one has seen wrong labels, with all in doubt."""

@@ -563,3 +563,17 @@ def test_the_values_of_an_estimator_are_not_copied(monkeypatch, table, shared):
     assert np.shares_memory(seen[0], table) == shared
     assert table.flags.writeable and not seen[0].flags.writeable
     assert not np.shares_memory(sw.Dataset(table, SCORE, linear_leaves=True).values, table)
+
+
+def test_a_candidate_of_many_classes_that_cannot_come_near_stops():
+    """It stops where its loss stays above, even if it falls again by as much as in half of its rounds."""
+    classes = np.digitize(SCORE, np.quantile(SCORE, np.linspace(0, 1, 13)[1:-1])).astype(float)
+    data = sw.Dataset(X, classes, n_jobs=1)
+    given = {"objective": "softmax", "n_jobs": 1, "n_estimators": 260, "early_stopping_rounds": 260}
+    held = np.arange(N) % 5 == 0
+    losses = {}
+    for beat in (np.inf, 1e-3):
+        one = Contender(candidates.Candidate("any", {"learning_rate": 0.02, "max_leaves": 4}), given, data, [held])
+        one.advance(beat=beat)
+        losses[beat] = one.n_rounds
+    assert losses == {np.inf: 260, 1e-3: 2 * DENSE}
