@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.errors import ParameterError
-from sapwood.model.validate import check_types, freeze, require
+from sapwood.model.validate import check_types, freeze, require, sealed
 
 if TYPE_CHECKING:
     from sapwood.device import Terms
@@ -57,13 +57,12 @@ class Linear:
         bounds = [terms[3] for terms, _ in parts if terms is not None and len(terms[2])]
         if not bounds:
             return None
-        if not all(np.array_equal(one, bounds[0]) for one in bounds):
+        if not all(one is bounds[0] or np.array_equal(one, bounds[0]) for one in bounds):
             raise ParameterError("the linear leaves of these trees have different units or bounds; train them anew.")
         empty = np.empty(0, np.int32), np.empty(0)
-        counts = [np.zeros(n, np.int64) if terms is None else np.diff(terms[0]) for terms, n in parts]
         column, coef = zip(*(empty if terms is None else terms[1:3] for terms, _ in parts), strict=True)
-        offset = np.cumsum(np.concatenate([[0], *counts]), dtype=np.int64)
-        return cls(offset, np.concatenate(column), np.concatenate(coef), bounds[0])
+        offset = joined_offsets([np.zeros(n + 1, np.int64) if terms is None else terms[0] for terms, n in parts])
+        return cls(offset, sealed(np.concatenate(column)), sealed(np.concatenate(coef)), bounds[0])
 
     def slice(self, first: int, last: int) -> "Linear":
         """The terms of the nodes ``first .. last - 1``."""
@@ -96,6 +95,15 @@ class Linear:
             require(bool(np.isfinite(bounds).all()), "every bound is finite")
             low, high, mean = bounds.reshape(-1, 3).T
             require((low <= mean) & (mean <= high), "the mean of a column lies between its bounds")
+
+
+def joined_offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Offsets of several parts, each from 0 to its end, counted over all parts."""
+    joined, at = np.zeros(1 + sum(len(one) - 1 for one in parts), np.int64), 0
+    for one in parts:
+        np.add(one[1:], joined[at], out=joined[at + 1 : at + len(one)])
+        at += len(one) - 1
+    return sealed(joined)
 
 
 def encode(linear: Linear | None) -> dict[str, NDArray[Any]]:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.errors import ModelFormatError
-from sapwood.model.linear import Linear
-from sapwood.model.validate import check_types, freeze, require
+from sapwood.model.linear import Linear, joined_offsets
+from sapwood.model.validate import check_types, freeze, require, sealed
 from sapwood.params.types import MAX_SCORE
 
 DTYPES: dict[str, np.dtype[Any]] = {
@@ -116,16 +116,23 @@ class Trees:
         """
         start, end = self.offset[first], self.offset[last]
         nodes = {name: getattr(self, name)[start:end] for name in OF_NODES}
-        used = np.unique(nodes["set"][nodes["set"] >= 0])
-        n_sets = int(used[-1]) + 1 if len(used) else 0
-        nodes |= {"set_offset": self.set_offset[: n_sets + 1], "set_code": self.set_code[: self.set_offset[n_sets]]}
-        if len(used) < n_sets:
-            nodes |= self._some_sets(nodes["set"], used)
+        nodes |= self._used_sets(nodes["set"])
         offset, linear = self.offset[first : last + 1] - start, self.linear and self.linear.slice(start, end)
         return Trees(offset=offset, output=self.output[first:last], linear=linear, **nodes)
 
-    def _some_sets(self, number: NDArray[np.int32], used: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
-        """The sets `used`, in their order, and the numbers of nodes counted over them."""
+    def grown(self, tree: int) -> dict[str, NDArray[Any]]:
+        """The arrays of one tree as the core grew it, with its own sets alone; without terms and bins."""
+        nodes = slice(self.offset[tree], self.offset[tree + 1])
+        arrays = {name: getattr(self, name)[nodes] for name in OF_NODES}
+        return arrays | self._used_sets(arrays["set"])
+
+    def _used_sets(self, number: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
+        """The sets of some nodes, in their order, and the numbers of nodes counted over them."""
+        used = np.unique(number[number >= 0]) if len(self.set_offset) > 1 else number[:0]
+        n_sets = int(used[-1]) + 1 if len(used) else 0
+        if len(used) == n_sets:
+            offset = self.set_offset[: n_sets + 1]
+            return {"set": number, "set_offset": offset, "set_code": self.set_code[: offset[-1]]}
         begin = self.set_offset[used]
         size = self.set_offset[used + 1] - begin
         ends = np.append(0, np.cumsum(size))
@@ -249,18 +256,13 @@ class Trees:
 
 def _joined(parts: Sequence[NDArray[Any]], name: str) -> NDArray[Any]:
     """Join parts into one read-only array of the name's dtype; it is empty if there are none."""
-    joined = np.concatenate([np.empty(0, DTYPES[name]), *parts], dtype=DTYPES[name])
-    joined.flags.writeable = False
-    return joined
+    return sealed(np.concatenate([np.empty(0, DTYPES[name]), *parts], dtype=DTYPES[name]))
 
 
 def _joined_sets(parts: Sequence[tuple[NDArray[Any], ...]]) -> dict[str, NDArray[Any]]:
     """The sets of several parts, each (set, set_offset, set_code), counted over all of them."""
-    sets, sizes, codes, n_sets = [], [np.zeros(1, np.int64)], [], 0
-    for index, offset, code in parts:
-        sets.append(np.where(index < 0, index, index + n_sets))
-        sizes.append(np.diff(offset))
-        codes.append(code)
-        n_sets += len(offset) - 1
-    ends = np.cumsum(np.concatenate(sizes), dtype=DTYPES["set_offset"])
-    return {"set": _joined(sets, "set"), "set_offset": ends, "set_code": _joined(codes, "set_code")}
+    sets, offsets, codes = zip(*parts, strict=True) if parts else ((), (), ())
+    before = np.cumsum([0, *(len(offset) - 1 for offset in offsets)], dtype=DTYPES["set"])[:-1]  # sets of other parts
+    joined = np.concatenate([np.empty(0, DTYPES["set"]), *sets], dtype=DTYPES["set"])
+    joined[joined >= 0] += np.repeat(before, [len(one) for one in sets])[joined >= 0]
+    return {"set": sealed(joined), "set_offset": joined_offsets(offsets), "set_code": _joined(codes, "set_code")}

@@ -29,6 +29,12 @@ def freeze(owner: Any, names: Iterable[str]) -> None:
         object.__setattr__(owner, name, array)
 
 
+def sealed(array: NDArray[Any]) -> NDArray[Any]:
+    """An array that nothing else has, made read-only, so that `freeze` need not copy it."""
+    array.flags.writeable = False
+    return array
+
+
 def check_types(arrays: Any, dtypes: Mapping[str, np.dtype[Any]]) -> None:
     """Raise unless these attributes are 1-d arrays of these types."""
     for name, dtype in dtypes.items():

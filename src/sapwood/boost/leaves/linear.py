@@ -31,11 +31,12 @@ def fit(
     ridge = float(params["linear_units"] == "standard") if ridge == "auto" else ridge
     penalty = params["reg_lambda"], ridge, params["linear_smooth"]
     values = np.array([tree["value"][leaves] for tree in trees])
-    for tree, terms in zip(trees, trainer.fit_linear(first, offset, column, values, rate, *penalty), strict=True):
+    found = trainer.fit_linear(first, offset, column, values, rate, *penalty)
+    ends = np.zeros((len(trees), len(trees[0]["left"]) + 1), np.int64)
+    ends[:, leaves + 1] = np.diff([terms[0] for terms in found])
+    for tree, own, terms in zip(trees, np.cumsum(ends, axis=1), found, strict=True):
         if len(terms[2]):
-            ends = np.zeros(len(tree["left"]) + 1, np.int64)
-            ends[leaves + 1] = np.diff(terms[0])
-            tree["linear"] = np.cumsum(ends), *terms[1:], bounds
+            tree["linear"] = own, *terms[1:], bounds
 
 
 def tree_output(tree: Mapping[str, Any], node: NDArray[Any], table: NDArray[Any] | None, n_threads: int) -> Floats:

@@ -4,6 +4,7 @@ In: a training whose scores are set, and trees that split its columns at its cut
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 from sapwood.boost.round.evaluation import as_grown
@@ -18,7 +19,8 @@ def replay(training: Training, trees: Trees) -> Iterator[Step]:
     Yields as `plain.boost` does.
     """
     assert training.data is not None
-    grown, n_outputs = as_grown(trees, training.data.cuts), training.leaf_plan.n_outputs
+    grown = as_grown(replace(trees, linear=None), training.data.cuts)  # terms are fitted anew
+    n_outputs = training.leaf_plan.n_outputs
     for index in range(trees.n_trees // n_outputs):
         found = training.replay_round(index, list(islice(grown, n_outputs)))
         training.add_scores(found)

@@ -4,6 +4,7 @@ In: the trees of a round. Out: the metrics of those rows after it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from sapwood.data.dealt import total
 from sapwood.device import Trainer
 from sapwood.errors import DataError, DivergedError
 from sapwood.metric import Metric
-from sapwood.model.trees import OF_NODES, Trees
+from sapwood.model.trees import Trees
 from sapwood.objective import Objective
 from sapwood.reduce import Reduce
 
@@ -182,12 +183,10 @@ def start_scores(data: Dataset, base: Floats, trees: Trees | None, n_threads: in
 def as_grown(trees: Trees, cuts: Sequence[Floats]) -> Iterator[Any]:
     """The trees of a model one by one as the core grew them, over the bins of these cuts."""
     bins = _bins(trees, cuts)
-    for tree in range(trees.n_trees):
-        nodes = slice(trees.offset[tree], trees.offset[tree + 1])
-        one = trees.slice(tree, tree + 1)  # with its own sets alone: a replayed tree is stored with those it has
-        arrays = {"bin": bins[nodes], **{name: getattr(one, name) for name in (*OF_NODES, "set_offset", "set_code")}}
-        if one.linear is not None:
-            arrays["linear"] = one.linear.terms
+    for tree, (first, last) in enumerate(pairwise(trees.offset.tolist())):
+        arrays: dict[str, Any] = {"bin": bins[first:last], **trees.grown(tree)}
+        if trees.linear is not None:
+            arrays["linear"] = trees.linear.slice(first, last).terms
         yield arrays
 
 

@@ -139,9 +139,7 @@ class Training:
             if plan.direction:
                 value[is_leaf] = clip_to_monotone(tree, value[is_leaf], plan.direction, cut=True)
                 self.trainer.relabel_leaves(output, None, value[is_leaf])
-            one: Tree = {**tree, "value": np.where(is_leaf, value, 0.0), "cover": cover, "count": count}
-            one.pop("linear", None)
-            found.append(one)
+            found.append({**tree, "value": np.where(is_leaf, value, 0.0), "cover": cover, "count": count})
         return self._finished(found, index, rate)
 
     def add_scores(self, trees: Sequence[Tree]) -> None:

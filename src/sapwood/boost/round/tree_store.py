@@ -44,11 +44,21 @@ class TreeStore:
         self._freeze()
         if n_rounds == 0:
             return Trees.of([])
-        self._blocks = [Trees.concat(self._blocks)]
-        found, each, weights = self._blocks[0], self._n_trees // self.n_rounds, self._weights[n_rounds - 1]
-        if n_rounds < self.n_rounds:
-            found = Trees.concat([found.slice(0, n_rounds * each)])  # a copy, so that the other trees are freed
+        each, weights = self._n_trees // self.n_rounds, self._weights[n_rounds - 1]
+        if n_rounds == self.n_rounds:
+            self._blocks = [Trees.concat(self._blocks)]
+            found = self._blocks[0]
+        else:
+            found = self._first(n_rounds * each)
         return found if weights is None else found.times(weights.repeat(each))
+
+    def _first(self, n_trees: int) -> Trees:
+        """A copy of the first trees."""
+        parts, left = list[Trees](), n_trees
+        for block in self._blocks:
+            parts += [block.slice(0, left) if left < block.n_trees else block] if left else []
+            left = max(0, left - block.n_trees)
+        return Trees.concat(parts).slice(0, n_trees)  # with the sets that they use alone
 
     def _freeze(self) -> None:
         if self._fresh:
