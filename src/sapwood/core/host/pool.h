@@ -4,6 +4,7 @@
 #pragma once
 #include <stdint.h>
 
+#include <algorithm>
 #include <type_traits>
 
 namespace sapwood {
@@ -16,7 +17,9 @@ int pool_workers();        // threads started in this process, without the calle
 void set_poll(Poll poll);  // how a run notices that the user pressed Ctrl-C
 
 constexpr int64_t TASK_ROWS = 4096;  // rows per task, if tasks are runs of rows: 20,000 rows are parted evenly
-inline int64_t task_count(int64_t n) { return (n + TASK_ROWS - 1) / TASK_ROWS; }
+// The same where a row takes `work` times as long: 20,000 rows of many outputs are parted evenly, too.
+inline int64_t task_rows(int64_t work) { return std::max<int64_t>(512, TASK_ROWS / work / 512 * 512); }
+inline int64_t task_count(int64_t n, int64_t rows = TASK_ROWS) { return (n + rows - 1) / rows; }
 // Few rows are done by the calling thread alone. n: rows, times what is done with each of them.
 inline int threads_for(int64_t n, int n_threads) { return n < 2 * TASK_ROWS ? 1 : n_threads; }
 

@@ -50,8 +50,17 @@ Splits::Splits(const Binned& b, const TreeView& t) : of(t.n_nodes) {
 }
 
 MaskTree mask_tree(const Binned& b, const TreeView& t) {
-  MaskTree m{Splits(b, t), std::vector<MaskNode>(t.n_nodes), std::vector<int32_t>(t.n_nodes), 0};
-  auto make = [&](int u) { return mask_node(b.layout.members[t.column[u]].slot, t.left[u], m.splits.of[u]); };
+  MaskTree m{Splits(b, t), std::vector<MaskNode>(t.n_nodes), std::vector<int32_t>(t.n_nodes), {}, 0};
+  auto same = [&](int u, int v) {
+    return t.column[u] == t.column[v] && t.bin[u] == t.bin[v] && t.set[u] == t.set[v] &&
+           t.missing_left[u] == t.missing_left[v];
+  };
+  auto make = [&](int u) {
+    const int slot = b.layout.members[t.column[u]].slot;
+    if (b.layout.slots[slot].code_bytes == 1) return mask_node(slot, t.left[u], m.splits.of[u]);
+    if (m.marked.empty() || !same(u, m.marked.back())) m.marked.push_back(u);  // a level of a symmetric tree has one
+    return mask_node((int)(b.layout.slots.size() + m.marked.size()) - 1, t.left[u], {1, 255});
+  };
   m.leaves.resize(pack_mask_tree(t.left, t.n_nodes, make, m.nodes.data(), m.leaves.data()));
   m.n_bits = bits_for((int)m.leaves.size());
   return m;
@@ -80,6 +89,7 @@ void mark_right(const Code* code, const Split& split, int n, uint8_t* right) {
   else
     for (int i = 0; i < n; i++) right[i] = (uint8_t)-goes_right(split, code[i]);
 }
+// The same in a slot without byte codes.
 void mark_right(const Binned& b, const Shard& s, int column, const Split& split, int64_t at, int n, uint8_t* right) {
   const int slot = b.layout.members[column].slot;
   const void* plane = b.plane(s, slot);
@@ -90,52 +100,32 @@ void mark_right(const Binned& b, const Shard& s, int column, const Split& split,
       right[*r - at] = (uint8_t)-goes_right(split, e.codes[r - e.rows]);
     return;
   }
-  const size_t bytes = b.layout.slots[slot].code_bytes;
-  if (bytes == 1) mark_right((const uint8_t*)plane + at, split, n, right);
-  else if (bytes == 2) mark_right((const uint16_t*)plane + at, split, n, right);
+  if (b.layout.slots[slot].code_bytes == 2) mark_right((const uint16_t*)plane + at, split, n, right);
   else mark_right((const uint32_t*)plane + at, split, n, right);
-}
-
-// number (n) OUT: the leaf of each row, of at most 256; codes of any size. A row is 255 in the nodes that it reaches.
-// reach (n_nodes, BLOCK) scratch. Without branches: a row's way through a tree cannot be predicted.
-void find_leaves_wide(const Binned& b, const Shard& s, const TreeView& t, const MaskTree& m, int64_t at, int n,
-                      uint8_t* reach, uint8_t* number) {
-  uint8_t right[BLOCK];
-  memset(reach, 255, (size_t)n), memset(number, 0, (size_t)n);
-  for (int u = 0, leaf = 0, last = -1; u < t.n_nodes; u++) {
-    const uint8_t* here = reach + (size_t)u * BLOCK;
-    if (t.left[u] == 0) {
-      const uint8_t own = (uint8_t)leaf++;
-      for (int i = 0; i < n; i++) number[i] |= here[i] & own;
-      continue;
-    }
-    const bool same = last >= 0 && t.column[u] == t.column[last] && t.bin[u] == t.bin[last] &&
-                      t.set[u] == t.set[last] && t.missing_left[u] == t.missing_left[last];  // in a symmetric tree
-    if (!same) mark_right(b, s, t.column[u], m.splits.of[u], at, n, right);
-    last = u;
-    uint8_t *l = reach + (size_t)t.left[u] * BLOCK, *r = l + BLOCK;
-    for (int i = 0; i < n; i++) l[i] = here[i] & (uint8_t)~right[i], r[i] = here[i] & right[i];
-  }
 }
 
 // leaf (n) OUT: name[node] of every row's leaf.
 template <class Name>
 void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name, Name* leaf, int n_threads) {
   const MaskTree m = mask_tree(b, t);
-  const bool few = m.leaves.size() <= 256, masks = !b.layout.wide && few;
+  const bool few = m.leaves.size() <= 256;
   for (const Shard& s : b.shards) {
     const auto planes = byte_planes(b, s);
     run(threads_for(s.n_rows, n_threads), task_count(s.n_rows), [&](int64_t task, int) {
       touch((int64_t)planes.size() * FAULT_BYTES);
-      std::vector<uint64_t> reach(few ? (size_t)t.n_nodes * (masks ? BLOCK / 64 : BLOCK / 8) : 0);
+      std::vector<uint64_t> reach(few ? (size_t)t.n_nodes * BLOCK / 64 : 0);
+      std::vector<uint8_t> right(few ? m.marked.size() * BLOCK : 0);
+      std::vector<const uint8_t*> codes = planes;  // from row `at` on; then those of marked nodes
+      for (size_t k = 0; k < right.size(); k += BLOCK) codes.push_back(&right[k]);
       for (int64_t at = task * TASK_ROWS; at < std::min(s.n_rows, (task + 1) * TASK_ROWS); at += BLOCK) {
         const int n = (int)std::min<int64_t>(BLOCK, s.n_rows - at);
         Name* out = leaf + s.first + at;
         if (few) {
           uint8_t number[BLOCK];
-          if (masks)
-            kernels().find_leaves(planes.data(), (size_t)at, m.nodes.data(), t.n_nodes, m.n_bits, reach.data(), number);
-          else find_leaves_wide(b, s, t, m, at, n, (uint8_t*)reach.data(), number);
+          for (size_t k = 0; k < planes.size(); k++) codes[k] = planes[k] + at;
+          for (size_t k = 0; k < m.marked.size(); k++)
+            mark_right(b, s, t.column[m.marked[k]], m.splits.of[m.marked[k]], at, n, &right[k * BLOCK]);
+          kernels().find_leaves(codes.data(), 0, m.nodes.data(), t.n_nodes, m.n_bits, reach.data(), number);
           for (int i = 0; i < n; i++) out[i] = name[m.leaves[number[i]]];
           continue;
         }

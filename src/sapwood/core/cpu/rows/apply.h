@@ -18,10 +18,13 @@ struct Splits {  // the splits of a tree's nodes, over the codes of their slots
 // A split of a column as one of its slot's codes. bits (SET_WORDS) OUT: used if that takes a set.
 Split in_slot(const Layout& layout, int column, const Split& split, uint64_t* bits);
 
-struct MaskTree {  // a tree for the mask kernel: byte codes, at most 256 leaves
+struct MaskTree {  // a tree for the mask kernel: at most 256 leaves
   Splits splits;
   std::vector<MaskNode> nodes;
   std::vector<int32_t> leaves;  // (n_leaves) node by leaf number
+  // Nodes whose slots have no byte codes. Each has a plane of its own after those of the slots: 255 where a row goes
+  // right, else 0.
+  std::vector<int32_t> marked;
   int n_bits;
 };
 MaskTree mask_tree(const Binned& binned, const TreeView& tree);

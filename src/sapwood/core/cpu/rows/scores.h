@@ -56,8 +56,9 @@ struct RowState {
   // f(first row, number of rows, worker) for every task of consecutive rows.
   template <class F>
   void each_task(F&& f) const {
-    run(threads_for(n * n_outputs, n_threads), task_count(n),
-        [&](int64_t t, int worker) { f(t * TASK_ROWS, std::min(TASK_ROWS, n - t * TASK_ROWS), worker); });
+    const int64_t rows = task_rows(n_outputs);
+    run(threads_for(n * n_outputs, n_threads), task_count(n, rows),
+        [&](int64_t t, int worker) { f(t * rows, std::min(rows, n - t * rows), worker); });
   }
 
   const Binned& binned;
