@@ -70,12 +70,15 @@ class CombinationPool:
 
         Leaves have no sources, nor have splits of missing values from the rest.
         """
+        known: dict[tuple[Sources, Sources], Sources] = {}  # what may be joined of two; none where they do not fit
         for own, other, gain in _meetings(tree, sources):
             if other is None:
                 self._gain[own] = self._gain.get(own, 0.0) + gain
                 continue
-            both = tuple(sorted({*own, *other}))
-            if self._fits(both):
+            if (own, other) not in known:  # once for two levels of a symmetric tree
+                both = tuple(sorted({*own, *other}))
+                known[own, other] = both if both in self._credit or self._fits(both) else ()
+            if both := known[own, other]:
                 self._credit[both] = self._credit.get(both, 0.0) + gain
 
     def refresh(self, present: Sequence[Sources]) -> tuple[list[Sources], list[CombinedColumn]]:

@@ -153,16 +153,18 @@ class EncodedTraining:
         names = ("column", "threshold", "bin", "missing_left", "set")
         column, threshold, bins, missing, number = (old[name].copy() for name in names)
         sets = [tree["set_code"][first:last] for first, last in pairwise(tree["set_offset"].tolist())]
-        place: dict[tuple[int, float], int] = {}
-        for node in np.flatnonzero(tree["left"]).tolist():
-            key = int(column[node]), float(threshold[node])
-            column[node] = self._column(self._grown[key[0]])
-            if self._grown[key[0]].values is None:
-                continue
-            codes, missing[node] = self._set(key)
-            number[node] = place.setdefault(key, len(sets))
-            sets += [codes] if number[node] == len(sets) else []
-            threshold[node], bins[node] = 0.0, -1
+        splits = np.flatnonzero(tree["left"])
+        keys = zip(column[splits].tolist(), threshold[splits].tolist(), strict=True)
+        known: dict[tuple[int, float], tuple[int, int, int]] = {}  # column, side of missing values, and set or -1
+        for node, key in zip(splits.tolist(), keys, strict=True):
+            if key not in known:  # once for a level of a symmetric tree
+                grown = self._grown[key[0]]
+                codes, side = (None, 0) if grown.values is None else self._set(key)
+                known[key] = self._column(grown), side, -1 if codes is None else len(sets)
+                sets += [] if codes is None else [codes]
+            column[node], side, place = known[key]
+            if place >= 0:
+                missing[node], number[node], threshold[node], bins[node] = side, place, 0.0, -1
         new: Any = old | dict(zip(names, (column, threshold, bins, missing, number), strict=True))
         new["set_offset"] = np.cumsum([0, *map(len, sets)], dtype=np.int64)
         new["set_code"] = np.concatenate([np.empty(0, np.int32), *sets])
