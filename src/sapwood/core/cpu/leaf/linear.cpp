@@ -519,8 +519,7 @@ void add_shared(const RawTable& table, const SharedTerms& shared, const std::vec
   run(threads_for(n * (int64_t)n_outputs, n_threads), task_count(n, task_size), [&](int64_t task, int) {
     std::vector<double> z, sums((size_t)n_outputs * LINE_ROWS);
     LineRow rows[LINE_ROWS];
-    const int64_t end = std::min(n, (task + 1) * task_size);
-    for (int64_t at = task * task_size; at < end; at += LINE_ROWS) {
+    for (int64_t at = task * task_size, end = std::min(n, at + task_size); at < end; at += LINE_ROWS) {
       const int m = (int)std::min<int64_t>(LINE_ROWS, end - at);
       z.clear();
       for (int i = 0; i < m; i++) {
