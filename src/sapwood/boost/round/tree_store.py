@@ -47,13 +47,7 @@ class TreeStore:
         each, weights = self._n_trees // self.n_rounds, self._weights[n_rounds - 1]
         if n_rounds == self.n_rounds:
             self._blocks = [Trees.concat(self._blocks)]
-<<<<<<< HEAD
-            found = self._blocks[0]
-        else:
-            found = self._first(n_rounds * each)
-=======
         found = self._blocks[0] if n_rounds == self.n_rounds else self._first(n_rounds * each)
->>>>>>> speed
         return found if weights is None else found.times(weights.repeat(each))
 
     def _first(self, n_trees: int) -> Trees:
