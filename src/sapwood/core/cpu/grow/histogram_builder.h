@@ -322,6 +322,10 @@ class HistogramBuilder {
   void reduce(const std::vector<Histogram>& all, std::vector<int64_t>& beside) const {
     if (b_.reduce == nullptr) return;
     std::vector<int64_t> sums;
+    size_t n = beside.size();
+    for (const Histogram& h : all)
+      for (const int s : active_slots_) n += n_words(h, s);
+    sums.reserve(n);
     for (const Histogram& h : all)
       for (const int s : active_slots_) sums.insert(sums.end(), slot(h, s), slot(h, s) + n_words(h, s));
     sums.insert(sums.end(), beside.begin(), beside.end());
