@@ -171,7 +171,7 @@ def test_threads_of_holders(policy: str, limits: dict[str, Any], most: int) -> N
     ],
 )
 def test_rows_that_stay_in_place(params: dict[str, Any], n: int) -> None:
-    """Some splits take few rows away; of others, each side lies on another holder. Hessians are not in step with rows."""
+    """Some splits take few rows away; of others, each side lies on another holder. Hessians differ from rows."""
     rng = np.random.default_rng(0)
     X = (rng.random((4_000, 20)) < np.geomspace(0.01, 0.4, 20)).astype(float)
     X[:, :3] = rng.normal(size=(4_000, 3))

@@ -34,7 +34,10 @@ class Link(Protocol):
         """Hand over a message for another holder. Returns before the other has received it."""
 
     def receive(self, source: int) -> bytes | memoryview:
-        """The next message of another holder. Raises `HolderLostError` within bounded time where the other is gone."""
+        """The next message of another holder, which the next call may overwrite.
+
+        Raises `HolderLostError` within bounded time where the other is gone.
+        """
 
 
 @dataclass
