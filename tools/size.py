@@ -26,11 +26,11 @@ WIDE_CLASSES = {
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
-    "src/sapwood": 800,  # the peers' names of what is here, warnings that others show
+    "src/sapwood": 805,  # the peers' names of what is here, warnings that others show
     "src/sapwood/params": 2140,  # what to write instead of the peers' names; defaults of other tasks
     "src/sapwood/device": 290,  # and arrays in the memory of a GPU
     "src/sapwood/device/cuda": 2400,  # training, prediction, Shapley values, metrics, tables in device memory
-    "src/sapwood/holders": 500,  # blocks with owners
+    "src/sapwood/holders": 515,  # blocks with owners; sums that native code packs and adds
     "src/sapwood/data": 3840,  # tables binned again, or read where they lie; the rest is parts of dataset.py with heads
     "src/sapwood/data/streaming": 1500,  # stores on disk, made in two passes
     "src/sapwood/data/ingest": 1480,  # and files, under a limit of memory, and tables in the memory of a GPU
@@ -50,25 +50,25 @@ BUDGET: dict[str, int] = {
     "src/sapwood/report": 1330,
     "src/sapwood/cli": 2100,  # ten commands; mistakes in flags, files and paths are said in words
     "src/sapwood/plot": 1550,  # sixteen plots; where they draw, in one place
-    "src/sapwood/dask": 1560,  # and arguments of fit, scores, errors and warnings shown at the client
+    "src/sapwood/dask": 1575,  # and arguments of fit, scores, errors and warnings shown at the client
     "src/sapwood/core": 85,
     "src/sapwood/core/math": 830,  # ranks of splits, metrics by row, for the CPU and the GPU
     "src/sapwood/core/objective": 505,  # about 24 lines a loss
     "src/sapwood/core/sampler": 110,
     "src/sapwood/core/grower": 55,
-    "src/sapwood/core/records": 550,
+    "src/sapwood/core/records": 565,  # heads of messages
     "src/sapwood/core/host": 660,  # threads, memory, memory under a limit, three operating systems
     "src/sapwood/core/cpu": 640,
     "src/sapwood/core/cpu/kernels": 2540,  # ranked lists; the sketch of gradients, and lines of several outputs
     "src/sapwood/core/cpu/data": 2430,  # and cuts of a table that streams by
     "src/sapwood/core/cpu/rows": 1360,
     "src/sapwood/core/cpu/group": 760,  # losses and metrics of whole groups
-    "src/sapwood/core/cpu/grow": 4070,  # children made ahead of time
+    "src/sapwood/core/cpu/grow": 4080,  # children made ahead of time; rows in place with other holders
     "src/sapwood/core/cpu/leaf": 1540,
     "src/sapwood/core/cpu/predict": 1690,  # bounds of explanations
     "src/sapwood/core/cuda": 3800,  # categories, samplers, vector leaves, ranks of splits, metrics; trees side by side
     "src/sapwood/core/cuda/nvrtc": 20,
-    "src/sapwood/core/bind": 1950,  # and tables that stream by, paths of trees for a device
+    "src/sapwood/core/bind": 1955,  # and messages, tables that stream by, paths of trees for a device
     "tools": 1290,  # wheels
     "benchmarks": 2850,  # one script a claim; unseen tables; seconds of survival by round; threads
     "examples": 70,

@@ -459,8 +459,14 @@ def draw(seed: int, purpose: int, a: int, b: int, n: int) -> NDArray[np.uint64]:
 def checksum(bytes: bytes | bytearray | memoryview) -> int:
     """64 bits that another content has too with a probability of about 2^-64."""
 
-def narrowed(values: NDArray[np.int64]) -> tuple[bytes, int]:
-    """Integers in 1, 2, 4 or 8 bytes each, as few as hold all of them, in the order of the machine; and how many."""
+def message_of(begin: bytes, call: int, values: NDArray[np.int64]) -> bytes:
+    """A message of integers, in 1, 2, 4 or 8 bytes each, as few as hold all of them, in the order of the machine.
+
+    ``begin`` comes first; then width, call, length and checksum.
+    """
+
+def add_narrow(values: NDArray[np.int64], bytes: bytes | bytearray | memoryview, width: int) -> None:
+    """Add integers of 1, 2, 4 or 8 bytes to some others, in place."""
 
 def trim_heap() -> None:
     """Return what the heap keeps of freed blocks to the system."""

@@ -149,6 +149,7 @@ def message(data: bytes) -> None:
     try:
         content, width = messages.body(data, "sum", 3, 1)
         messages.widened(content, width, np.arange(5, dtype=np.int64), 1)
+        messages.add(content, width, np.arange(5, dtype=np.int64), 1)
     except SapwoodError:
         messages.parted(messages.body(data, "gather", 4, 1)[0], 3, 1)
 
@@ -157,8 +158,9 @@ def mutate_message(data: bytes, rng: Random) -> bytes:
     """A sum or a list of the right length or not, with a checksum that fits or not."""
     if rng.random() < 0.5:
         values = [rng.choice(mutators.INTEGERS) for _ in range(rng.randrange(8))]
-        body, width = messages.narrow(np.array([x % 2**31 for x in values], np.int64))
-        body = mutators.raw(body, rng) if rng.random() < 0.5 else body
+        whole = messages.message_of("sum", 3, np.array([x % 2**31 for x in values], np.int64))
+        content, width = messages.body(whole, "sum", 3, 1)
+        body = mutators.raw(bytes(content), rng) if rng.random() < 0.5 else bytes(content)
         made = messages.message("sum", 3, body, rng.choice((width, width, 0, 3, 255)))
     else:
         made = messages.message("gather", 4, mutators.raw(messages.listed([b"ab", b"", b"c" * 9]), rng))

@@ -156,6 +156,34 @@ def test_threads_of_holders(policy: str, limits: dict[str, Any], most: int) -> N
     assert max(calls for _, calls in found) <= most
 
 
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"max_leaves": 31},
+        {"max_leaves": 31, "min_samples_leaf": 30},
+        {"max_leaves": 31, "subsample": 0.7},
+        {"max_leaves": 100},  # more leaves than masks have
+        {"max_leaves": 31, "monotone_constraints": [1] * 3 + [0] * 17, "monotone_method": "intermediate"},
+        {"grow_policy": "depthwise", "max_depth": 6},
+        {"grow_policy": "symmetric", "max_depth": 6},
+        {"objective": "softmax", "max_leaves": 15, "multi_strategy": "multi_output_tree"},
+    ],
+)
+def test_rows_that_stay_in_place(params: dict[str, Any], n: int) -> None:
+    """Some splits take few rows away; of others, each side lies on another holder. Hessians differ from rows."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((4_000, 20)) < np.geomspace(0.01, 0.4, 20)).astype(float)
+    X[:, :3] = rng.normal(size=(4_000, 3))
+    X[:, 3] = rng.random(4_000) < 0.1
+    X = X[np.argsort(X[:, 0])]
+    y = (X @ np.r_[1, 1, 1, 8, np.linspace(2, 0.2, 16)] + rng.logistic(size=4_000) > 3).astype(float)
+    rows: Rows = X, y + (X[:, 19] if params.get("objective") == "softmax" else 0.0), None
+    params = {"objective": "logistic", "n_estimators": 6, "learning_rate": 0.8, **params}
+    whole = sapwood.train({**params, "n_jobs": 1}, Dataset(*rows)).to_bytes()
+    assert dealt(rows, params, {}, n, uneven) == dealt(rows, params, {}, n, interleaved) == whole
+
+
 @pytest.mark.parametrize("n", [2, 3, 7, pytest.param(18, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
     "params",

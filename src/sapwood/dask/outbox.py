@@ -31,6 +31,7 @@ READY = b"\x06"  # what a worker says when it has taken the socket over
 LENGTH = 8  # bytes before a message
 MAX_MESSAGE = 1 << 36  # bytes; a longer one is not ours
 MAX_AHEAD = 1 << 24  # bytes of room for a message of which nothing has come; then as much again as has come
+MAX_KEPT = 1 << 22  # bytes of room that is kept for the next message: Dask's heap gives memory back, and takes it anew
 CAN_SPIN = hasattr(select, "poll") and hasattr(os, "sched_yield")  # not on Windows
 SPIN = 2e-4  # seconds in which a thread looks again and again before it sleeps: to be woken takes longer
 
@@ -121,6 +122,7 @@ class Inlet:
         self._head, self._n_head = bytearray(LENGTH), 0
         self._body: memoryview | None = None
         self._n_body = 0
+        self._kept = memoryview(b"")
         self._poll = select.poll() if CAN_SPIN else None
         if self._poll is not None:
             self._poll.register(line, select.POLLIN)
@@ -128,6 +130,7 @@ class Inlet:
     def read(self, seconds: float) -> memoryview:
         """The next message; raises `TimeoutError` where it is not complete in some seconds, and goes on later.
 
+        The next call may overwrite it.
         Raises `MessageError` where the length before a message cannot be one of ours, and `OSError` at the end.
         """
         if seconds != self._seconds:
@@ -141,7 +144,7 @@ class Inlet:
         if self._body is None:
             if length > MAX_MESSAGE:
                 raise MessageError(f"a message of {length} bytes was announced; the longest has {MAX_MESSAGE}.")
-            self._body, self._n_body = _room(min(length, MAX_AHEAD)), 0
+            self._body, self._n_body = self._room_for(length), 0
         while self._n_body < length:
             if self._n_body == len(self._body):  # who announces much, and sends little, takes little memory
                 more = _room(min(length, 2 * self._n_body))
@@ -154,6 +157,13 @@ class Inlet:
     def close(self) -> None:
         """Close the socket."""
         self._line.close()
+
+    def _room_for(self, n: int) -> memoryview:
+        if n > MAX_KEPT:
+            return _room(min(n, MAX_AHEAD))
+        if len(self._kept) < n:
+            self._kept = _room(n)
+        return self._kept[:n]
 
     def _spin(self) -> None:
         """Return when something has come, or after a short time; other threads may run meanwhile."""

@@ -3,6 +3,7 @@
 In: DataFrames or Arrays of Dask, or lists of delayed tables. Out: a `sapwood.Booster`.
 """
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -128,6 +129,8 @@ async def _train(plan: Plan, show: Callable[[Mapping[str, Any]], None], said: li
         found = await run(plan)
     finally:
         plan.client.unsubscribe_topic(topic)
+        for part in itertools.chain.from_iterable(plan.parts):
+            part.release()  # now, and not when Python collects what is left of this training
     if said is None:
         show_warnings(found["warnings"])
     else:

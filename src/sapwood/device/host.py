@@ -21,6 +21,7 @@ from sapwood._core import (
     Encoder,
     Groups,
     RankLoss,
+    add_narrow,
     branches,
     checksum,
     codes_fit,
@@ -40,8 +41,8 @@ from sapwood._core import (
     link,
     mapped,
     math,
+    message_of,
     n_workers,
-    narrowed,
     objectives,
     release_pages,
     resident_bytes,
@@ -57,11 +58,11 @@ from sapwood._core import (
 
 __all__ = [
     "DROPS", "EVERY_VALUE", "FOLDS", "HOLDOUT", "MAX_LEAF_IDS", "MIN_BIN_BUDGET", "PERMUTE", "SAGE", "SAMPLE_ROWS",
-    "TURN", "UNSEEN", "CutSketch", "Encoder", "Groups", "RankLoss", "branches", "checksum", "codes_fit", "combine",
-    "cross", "cuts", "distinct", "draw", "encode", "evaluate", "exact_sum", "gpu_bytes", "growers", "hash_order",
-    "integer_weights", "isa", "linear_values", "link", "mapped", "math", "n_workers", "narrowed", "objectives",
-    "release_pages", "resident_bytes", "samplers", "set_isa", "set_resident_limit", "set_scratch", "stored", "touch",
-    "trim_heap", "weight_sum",
+    "TURN", "UNSEEN", "CutSketch", "Encoder", "Groups", "RankLoss", "add_narrow", "branches", "checksum", "codes_fit",
+    "combine", "cross", "cuts", "distinct", "draw", "encode", "evaluate", "exact_sum", "gpu_bytes", "growers",
+    "hash_order", "integer_weights", "isa", "linear_values", "link", "mapped", "math", "message_of", "n_workers",
+    "objectives", "release_pages", "resident_bytes", "samplers", "set_isa", "set_resident_limit", "set_scratch",
+    "stored", "touch", "trim_heap", "weight_sum",
 ]  # fmt: skip
 
 

@@ -9,10 +9,10 @@ the sums of their own blocks, and send nothing back (`sum_blocks`).
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,10 @@ class Link(Protocol):
         """Hand over a message for another holder. Returns before the other has received it."""
 
     def receive(self, source: int) -> bytes | memoryview:
-        """The next message of another holder. Raises `HolderLostError` within bounded time where the other is gone."""
+        """The next message of another holder, which the next call may overwrite.
+
+        Raises `HolderLostError` within bounded time where the other is gone.
+        """
 
 
 @dataclass
@@ -58,13 +61,13 @@ class Communicator:
     def sum(self, values: NDArray[np.int64]) -> None:
         """Replace integers by their sums over all holders."""
         assert values.dtype == np.int64
-        self._reduce("sum", values, np.add)
+        self._reduce("sum", values)
 
     def sum_blocks(self, values: NDArray[np.int64], ends: Sequence[int]) -> tuple[int, int]:
         """Replace integers of some blocks by their sums; which ones. The holders own about equally many integers."""
         assert values.dtype == np.int64
         self._begin("sum", len(values))
-        own, places = _Values(self, "sum", values, np.add), [0, *ends]
+        own, places = _Values(self, "sum", values), [0, *ends]
         if self.size > MAX_DIRECT:
             return self._halve(own, places)
         firsts = [*(bisect_left(ends, len(values) * holder // self.size) for holder in range(self.size)), len(ends)]
@@ -74,7 +77,7 @@ class Communicator:
     def max(self, values: NDArray[np.uint64]) -> None:
         """Replace integers by their maxima over all holders."""
         assert values.dtype == np.uint64
-        self._reduce("max", values, np.maximum)
+        self._reduce("max", values)
 
     def gather(self, mine: bytes) -> list[bytes]:
         """What every holder gave, in the order of holders."""
@@ -103,22 +106,25 @@ class Communicator:
         self.counts[verb].calls += 1
         self.counts[verb].integers += n
 
-    def _send(self, verb: str, to: int, body: bytes, width: int = 0) -> None:
-        raw = messages.message(verb, self._call, body, width)
-        self.counts[verb].messages += 1
-        self.counts[verb].bytes += len(raw)
+    def _send(self, verb: str, to: int, body: bytes) -> None:
+        self._hand_over(verb, to, messages.message(verb, self._call, body))
+
+    def _hand_over(self, verb: str, to: int, raw: bytes) -> None:
+        count = self.counts[verb]
+        count.messages += 1
+        count.bytes += len(raw)
         self._link.send(to, raw)
 
     def _receive(self, verb: str, source: int) -> tuple[memoryview, int]:
         return messages.body(self._link.receive(source), verb, self._call, source)
 
-    def _reduce(self, verb: str, values: Integers, join: Callable[..., Any]) -> None:
+    def _reduce(self, verb: str, values: Integers) -> None:
         self._begin(verb, len(values))
         few = len(values) <= FEW or self.size == 2
         if few or self.size > MAX_DIRECT:
-            self._halve_and_double(_Values(self, verb, values, join), doubled=few)
+            self._halve_and_double(_Values(self, verb, values), doubled=few)
         else:
-            self._cut(_Values(self, verb, values, join))
+            self._cut(_Values(self, verb, values))
 
     def _cut(self, values: "_Values") -> None:
         """Each holder adds up one block, and sends it to all others."""
@@ -202,18 +208,21 @@ class _Values:
     of: Communicator
     verb: str
     values: Integers
-    function: Callable[..., Any]
 
     @property
     def size(self) -> int:
         return len(self.values)
 
     def send(self, to: int, part: slice) -> None:
-        self.of._send(self.verb, to, *messages.narrow(self.values[part]))
+        self.of._hand_over(self.verb, to, messages.message_of(self.verb, self.of._call, self.values[part]))
 
     def join(self, source: int, part: slice) -> None:
         """Add what another holder sends to a part, or take the maxima."""
-        self.function(self.values[part], self._received(source, part), out=self.values[part], casting="same_kind")
+        values = self.values[part]
+        if self.verb == "sum":
+            messages.add(*self.of._receive(self.verb, source), values, source)
+        else:
+            np.maximum(values, self._received(source, part), out=values)
 
     def take(self, source: int, part: slice) -> None:
         """Replace a part by what another holder sends."""

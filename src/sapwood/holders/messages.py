@@ -22,6 +22,7 @@ from sapwood.errors import MessageError
 HEAD = struct.Struct("<4sBBIQQ")
 MAGIC = b"SWH2"
 VERBS = ("sum", "max", "gather", "exchange")
+BEGIN = {verb: MAGIC + bytes([index]) for index, verb in enumerate(VERBS)}
 WIDTHS = (1, 2, 4, 8)
 Integers = NDArray[np.int64] | NDArray[np.uint64]
 
@@ -30,6 +31,13 @@ def message(verb: str, call: int, body: bytes | memoryview, width: int = 0) -> b
     """A message of the call with this number."""
     head = HEAD.pack(MAGIC, VERBS.index(verb), width, call & 0xFFFFFFFF, len(body), host.checksum(body))
     return head + body
+
+
+def message_of(verb: str, call: int, values: Integers) -> bytes:
+    """A message of integers: in as few bytes each as hold all of them, or all bits where they stand for floats."""
+    if values.dtype == np.uint64:
+        return message(verb, call, values.tobytes(), 8)
+    return host.message_of(BEGIN[verb], call & 0xFFFFFFFF, values.view(np.int64))
 
 
 def body(raw: bytes | memoryview, verb: str, call: int, source: int) -> tuple[memoryview, int]:
@@ -47,20 +55,23 @@ def body(raw: bytes | memoryview, verb: str, call: int, source: int) -> tuple[me
     return content, width
 
 
-def narrow(values: Integers) -> tuple[bytes, int]:
-    """Integers in as few bytes each as hold all of them, and how many bytes that are."""
-    if values.dtype == np.uint64:
-        return values.tobytes(), 8
-    return host.narrowed(values.view(np.int64))
-
-
 def widened(content: memoryview, width: int, like: Integers, source: int) -> Integers:
-    """The integers that `narrow` made bytes of; there must be as many as in an array of this holder."""
-    if width not in WIDTHS or len(content) != width * len(like) or (like.dtype == np.uint64 and width != 8):
-        raise MessageError(f"holder {source} sent {len(content)} bytes for {len(like)} integers of {width} bytes.")
+    """The integers that `message_of` made bytes of; there must be as many as in an array of this holder."""
+    _check_size(content, width, like, source)
     kind = "u8" if like.dtype == np.uint64 else f"i{width}"
     found: Integers = np.frombuffer(content, kind)
     return found
+
+
+def add(content: memoryview, width: int, values: Integers, source: int) -> None:
+    """Add the integers that `message_of` made bytes of to as many others, in place."""
+    _check_size(content, width, values, source)
+    host.add_narrow(values.view(np.int64), content, width)
+
+
+def _check_size(content: memoryview, width: int, like: Integers, source: int) -> None:
+    if width not in WIDTHS or len(content) != width * len(like) or (like.dtype == np.uint64 and width != 8):
+        raise MessageError(f"holder {source} sent {len(content)} bytes for {len(like)} integers of {width} bytes.")
 
 
 def listed(parts: Sequence[bytes]) -> bytes:

@@ -1,7 +1,10 @@
 """Training on Dask: the bytes of a fit in memory, however the rows are partitioned and whoever holds them."""
 
 import asyncio
+import gc
 import threading
+import time
+from contextlib import nullcontext
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -100,6 +103,24 @@ def test_same_bytes_of_processes(n: int) -> None:
     ):
         for seed, (case, sizes) in enumerate(product(CASES, PARTITIONS)):
             check_bytes(case, sizes, own, random_state=seed)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_training_leaves_nothing_on_the_cluster(fails: bool, client: Any) -> None:
+    """Its parts go at once, after an error too: they would be computed again whenever a worker is lost."""
+    gc.disable()
+    try:
+        failing = [lambda view: 1 / 0] if fails else []
+        with pytest.raises(ZeroDivisionError) if fails else nullcontext():
+            on_dask.train({**PARAMS, "n_estimators": 2}, frame(X, [450, 450]), frame(Y, [450, 450]), client=client,
+                          valid=(frame(X, [900]), frame(Y, [900])), callbacks=failing)  # fmt: skip
+        deadline = time.monotonic() + 20
+        ours = lambda dask_scheduler: [str(key) for key in dask_scheduler.tasks if "sapwood" in str(key)]  # noqa: E731
+        while left := client.run_on_scheduler(ours):
+            assert time.monotonic() < deadline, left
+            time.sleep(0.05)
+    finally:
+        gc.enable()
 
 
 def test_arrays_and_lists(client: Any) -> None:

@@ -12,9 +12,12 @@ from sapwood.holders import messages
 
 @given(arrays(np.int64, st.integers(0, 20), elements=st.integers(-(2**63), 2**63 - 1)))
 def test_integers_arrive(values):
-    raw, width = messages.narrow(values)
-    found = messages.widened(memoryview(raw), width, values, 0)
-    np.testing.assert_array_equal(found.astype(np.int64), values)
+    content, width = messages.body(messages.message_of("sum", 2**32 + 5, values), "sum", 2**32 + 5, 0)
+    np.testing.assert_array_equal(messages.widened(content, width, values, 0).astype(np.int64), values)
+    sums = np.arange(len(values)) - 3
+    wanted = sums + values  # modulo 2^64, as numpy adds
+    messages.add(content, width, sums, 0)
+    np.testing.assert_array_equal(sums, wanted)
 
 
 @pytest.mark.parametrize(
@@ -31,9 +34,12 @@ def test_integers_arrive(values):
     ],
 )
 def test_narrowest_integers(values, width):
-    raw, found = messages.narrow(np.array(values, np.int64))
-    assert found == width and len(raw) == width * len(values)
-    assert messages.narrow(np.array([1], np.uint64))[1] == 8  # bits of floats
+    raw = messages.message_of("sum", 7, np.array(values, np.int64))
+    content, found = messages.body(raw, "sum", 7, 1)
+    assert found == width and len(content) == width * len(values)
+    assert raw == messages.message("sum", 7, bytes(content), width)  # the same head
+    bits = messages.message_of("max", 7, np.array([1], np.uint64))
+    assert messages.body(bits, "max", 7, 1)[1] == 8  # bits of floats
 
 
 def test_every_damage_is_refused():
@@ -59,6 +65,8 @@ def test_every_damage_is_refused():
 def test_other_numbers_of_integers_are_refused(values):
     with pytest.raises(MessageError, match="sent 8 bytes for"):
         messages.widened(memoryview(bytes(8)), 4, values, 0)
+    with pytest.raises(MessageError, match="sent 8 bytes for"):
+        messages.add(memoryview(bytes(8)), 4, values, 0)
 
 
 @given(st.lists(st.binary(max_size=9), max_size=5))

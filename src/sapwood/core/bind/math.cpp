@@ -71,13 +71,28 @@ uint64_t py_checksum(nb::handle bytes) {
   return found;
 }
 
-nb::tuple py_narrowed(Longs values) {
-  const size_t n = values.shape(0);
+nb::object py_message_of(nb::bytes begin, uint32_t call, Longs values) {
+  const size_t n = values.shape(0), n_begin = begin.size();
   const int width = bytes_of_each(values.data(), n);
-  nb::object out = nb::steal(PyBytes_FromStringAndSize(nullptr, (Py_ssize_t)(n * (size_t)width)));
+  const size_t length = n * (size_t)width, n_head = n_begin + MESSAGE_HEAD;
+  nb::object out = nb::steal(PyBytes_FromStringAndSize(nullptr, (Py_ssize_t)(n_head + length)));
   if (!out.is_valid()) throw nb::python_error();
-  narrow(values.data(), n, width, PyBytes_AsString(out.ptr()));
-  return nb::make_tuple(out, width);
+  char* to = PyBytes_AsString(out.ptr());
+  narrow(values.data(), n, width, to + n_head);
+  memcpy(to, begin.c_str(), n_begin);
+  write_head(width, call, length, checksum(to + n_head, length), to + n_begin);
+  return out;
+}
+
+void py_add_narrow(nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> values, nb::handle bytes,
+                   int width) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(bytes.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  const size_t n = values.shape(0);
+  const bool fits = (width == 1 || width == 2 || width == 4 || width == 8) && (size_t)view.len == n * (size_t)width;
+  if (fits) add_narrow((const char*)view.buf, width, n, values.data());
+  PyBuffer_Release(&view);
+  if (!fits) refuse("these bytes are not as many integers");
 }
 
 }  // namespace
@@ -96,7 +111,8 @@ void bind_math(nb::module_& m) {
   m.def("draw", py_draw, "seed"_a, "purpose"_a, "a"_a, "b"_a, "n"_a);
   m.def("math", py_math, "name"_a, "x"_a);
   m.def("checksum", py_checksum, "bytes"_a);
-  m.def("narrowed", py_narrowed, "values"_a);
+  m.def("message_of", py_message_of, "begin"_a, "call"_a, "values"_a);
+  m.def("add_narrow", py_add_narrow, "values"_a.noconvert(), "bytes"_a, "width"_a);
 }
 
 }  // namespace sapwood

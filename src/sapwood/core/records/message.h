@@ -24,6 +24,15 @@ inline uint64_t checksum(const char* x, size_t n) {
   return all;
 }
 
+// What follows the magic and the verb in the head of a message (holders/messages.py): width, call, length, checksum.
+constexpr size_t MESSAGE_HEAD = 1 + 4 + 8 + 8;
+inline void write_head(int width, uint32_t call, uint64_t length, uint64_t checksum, char* to) {
+  auto little = [&](uint64_t x, int n) {
+    for (int k = 0; k < n; k++) *to++ = (char)(x >> (8 * k));
+  };
+  little((uint64_t)width, 1), little(call, 4), little(length, 8), little(checksum, 8);
+}
+
 inline int bytes_of_each(const int64_t* x, size_t n) {  // 1, 2, 4 or 8: as many as hold every one of them
   uint64_t bits = 0;
   for (size_t i = 0; i < n; i++) bits |= (uint64_t)(x[i] ^ (x[i] >> 63));
@@ -35,6 +44,21 @@ inline void narrow(const int64_t* x, size_t n, int width, char* out) {  // out (
     for (size_t i = 0; i < n; i++) {
       const auto one = (decltype(zero))x[i];
       memcpy(out + i * sizeof zero, &one, sizeof zero);
+    }
+  };
+  if (width == 1) all((int8_t)0);
+  else if (width == 2) all((int16_t)0);
+  else if (width == 4) all((int32_t)0);
+  else all((int64_t)0);
+}
+
+// Adds n integers of `width` bytes each. x (n) IN OUT
+inline void add_narrow(const char* from, int width, size_t n, int64_t* x) {
+  auto all = [&](auto zero) {
+    for (size_t i = 0; i < n; i++) {
+      auto one = zero;
+      memcpy(&one, from + i * sizeof zero, sizeof zero);
+      x[i] = (int64_t)((uint64_t)x[i] + (uint64_t)(int64_t)one);
     }
   };
   if (width == 1) all((int8_t)0);

@@ -26,6 +26,7 @@ struct HistogramBuffers {  // what HistogramBuilder keeps from tree to tree
   std::vector<Memory> all;
   std::vector<int64_t*> free_packed, free_pairs;
   std::vector<WorkerHistogram> workers;
+  std::vector<int64_t> sums;  // what is reduced by one call
 };
 
 struct TileSpan {  // slots whose sums are accumulated together
@@ -321,7 +322,8 @@ class HistogramBuilder {
   // Adds the sums of the other holders' rows to these histograms, and to what is `beside` them, by one call for all.
   void reduce(const std::vector<Histogram>& all, std::vector<int64_t>& beside) const {
     if (b_.reduce == nullptr) return;
-    std::vector<int64_t> sums;
+    std::vector<int64_t>& sums = w_.sums;
+    sums.clear();
     for (const Histogram& h : all)
       for (const int s : active_slots_) sums.insert(sums.end(), slot(h, s), slot(h, s) + n_words(h, s));
     sums.insert(sums.end(), beside.begin(), beside.end());

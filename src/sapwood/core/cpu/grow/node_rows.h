@@ -30,7 +30,8 @@ struct RowBuffers {  // what NodeRows keeps from tree to tree
 
 class NodeRows {
  public:
-  NodeRows(const GrowInput& in, RowBuffers& buffers) : in_(in), w_(buffers) {}
+  // may_stay: the root's rows may stay in place
+  NodeRows(const GrowInput& in, RowBuffers& buffers, bool may_stay) : in_(in), w_(buffers), may_stay_(may_stay) {}
 
   // The root; or several: root k has the rows before prefix_ends[k] that the roots before it have not (one shard only).
   std::vector<Node> make_roots(const std::vector<int64_t>& prefix_ends) {
@@ -81,7 +82,8 @@ class NodeRows {
       Node l, r;
       l.depth = r.depth = nodes[id].depth + 1;
       l.buffer = r.buffer = nodes[id].buffer < 0 ? 0 : 1 - nodes[id].buffer;
-      if (nodes[id].buffer < 0 && stays_in_place(nodes[id], id, at)) place_in_place(nodes[id], id, at, l, r);
+      const Sides sides = nodes[id].buffer < 0 ? sides_of(nodes[id], id, at, nodes[0]) : Sides{};
+      if (nodes[id].buffer < 0 && stays_in_place(nodes[id], sides)) place_in_place(nodes[id], id, at, sides, l, r);
       else place(nodes[id], id, at, l, r);
       nodes[id].left = (int32_t)nodes.size();
       nodes.push_back(std::move(l));
@@ -225,12 +227,22 @@ class NodeRows {
       l.n_rows += middle - whole.begin, r.n_rows += whole.end - middle;
     }
   }
+  // How much goes to each side of a node that has the root's list, and the root's: rows, or hessians where other holders
+  // have rows too, so that all of them move the same child's.
+  struct Sides {
+    int64_t left = 0, right = 0, root = 0;
+  };
+  Sides sides_of(const Node& n, int32_t id, size_t first, const Node& root) const {
+    if (in_.reduce() != nullptr) return {n.best.left.h, n.sum.h - n.best.left.h, root.sum.h};
+    Sides rows;
+    for (size_t k = first; k < tasks_.size() && tasks_[k].node == id; k++)
+      rows.left += tasks_[k].live - tasks_[k].right, rows.right += tasks_[k].right, rows.root += tasks_[k].n;
+    return rows;
+  }
   // Whether the rows of a node that has the root's list stay there: where they did so before, or this split moves few.
-  bool stays_in_place(const Node& n, int32_t id, size_t first) {
+  bool stays_in_place(const Node& n, const Sides& sides) {
     if (w_.in_place.active || !may_stay_) return w_.in_place.active;
-    int64_t right = 0, all = 0;
-    for (size_t k = first; k < tasks_.size() && tasks_[k].node == id; k++) right += tasks_[k].right, all += tasks_[k].n;
-    if (std::min(right, all - right) * MIN_LEAVE_RATIO > all) return false;
+    if (std::min(sides.left, sides.right) > sides.root / MIN_LEAVE_RATIO) return false;
     std::vector<int64_t> n_rows(b_.shards.size(), 0);
     for (const Segment& s : n.segments) n_rows[s.shard] = s.end;
     w_.in_place.begin(n_rows);
@@ -240,13 +252,14 @@ class NodeRows {
     return true;
   }
   // The smaller child's rows are copied out; the larger one's too, once few rows are left in place.
-  void place_in_place(const Node& n, int32_t id, size_t& at, Node& l, Node& r) {
+  void place_in_place(const Node& n, int32_t id, size_t& at, const Sides& sides, Node& l, Node& r) {
     const size_t first = at;
-    int64_t all = 0;
     for (; at < tasks_.size() && tasks_[at].node == id; at++)
-      r.n_rows += tasks_[at].right, l.n_rows += tasks_[at].live - tasks_[at].right, all += tasks_[at].n;
-    Node &small = r.n_rows < l.n_rows ? r : l, &large = r.n_rows < l.n_rows ? l : r;
-    if (large.n_rows * MIN_LEAVE_RATIO > all) large.buffer = -1, large.segments = n.segments;
+      r.n_rows += tasks_[at].right, l.n_rows += tasks_[at].live - tasks_[at].right;
+    const bool right_small = sides.right < sides.left;
+    Node &small = right_small ? r : l, &large = right_small ? l : r;
+    if (std::max(sides.left, sides.right) > sides.root / MIN_LEAVE_RATIO)
+      large.buffer = -1, large.segments = n.segments;
     for (const Segment& whole : n.segments) {
       int64_t& next = w_.in_place.n_moved[whole.shard];
       for (Node* child : {&small, &large}) {
@@ -295,8 +308,7 @@ class NodeRows {
   const std::vector<std::vector<int32_t>>* sampled_ = in_.sampled_rows;
   const Kernels& k_ = kernels();
   const bool travel_ = q_.packed != nullptr && in_.sorted == nullptr;  // gradients do, with their rows
-  // The root's rows may stay in place; not where other holders decide which child is the smaller one.
-  bool may_stay_ = in_.sorted == nullptr && in_.reduce() == nullptr;
+  bool may_stay_;                                                      // the root's rows, in place
   std::vector<PartitionTask> tasks_;
 };
 
