@@ -162,7 +162,7 @@ def test_resident_memory_stays_below_the_limit_while_files_are_read(
 
 def test_a_limit_that_is_too_small(store: Path) -> None:
     for given in (500, "20MB"):
-        with pytest.raises(MemoryLimitError, match=r"this process has [0-9.]+ MB already; .* a unit .*: '500MB'"):
+        with pytest.raises(MemoryLimitError, match=r"this process has [0-9.]+ [MG]B already; .* a unit .*: '500MB'"):
             Dataset.open(store, memory_limit=given, verify=False)
     data = Dataset.open(store, memory_limit=host.resident_bytes() + 2_000_000, verify=False)
     with pytest.raises(MemoryLimitError, match=r"needs at least [0-9.]+ [MG]B .* Raise the limit, or"):
