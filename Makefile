@@ -14,6 +14,7 @@ PYTEST  := $(PY) -m pytest -q -n auto --maxprocesses 4 --dist worksteal
 WHEEL_LIMIT := 3000000
 
 unexport PYTHONPATH
+unexport PYTHONDONTWRITEBYTECODE  # else every process compiles all modules anew: two seconds each
 .DEFAULT_GOAL := help
 .PHONY: docs gpu help demo test test-all soak lint types rooms size tiny replay bench coverage sanitize tsan clang arm cross fuzz fuzz-asan wheel wheels free-threaded oldest newest format clean
 .NOTPARALLEL:
