@@ -122,7 +122,7 @@ void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name,
         Name* out = leaf + s.first + at;
         if (few) {
           uint8_t number[BLOCK];
-          for (size_t k = 0; k < planes.size(); k++) codes[k] = planes[k] + at;
+          for (size_t k = 0; k < planes.size(); k++) codes[k] = planes[k] == nullptr ? nullptr : planes[k] + at;
           for (size_t k = 0; k < m.marked.size(); k++)
             mark_right(b, s, t.column[m.marked[k]], m.splits.of[m.marked[k]], at, n, &right[k * BLOCK]);
           kernels().find_leaves(codes.data(), 0, m.nodes.data(), t.n_nodes, m.n_bits, reach.data(), number);
