@@ -21,6 +21,7 @@ MIN_CROSS_ROWS = 400  # training rows from which crosses are tried
 # Up to here a race is shorter, nothing is joined, "best" has two candidates, and for several outputs numbers are only
 # centred.
 FEW_ROWS = 2000
+FEW_RATES = 60.0  # the sum of learning rates of all rounds, for several outputs of few rows
 MANY_ROWS = 10_000  # training rows from which both go on in a close race of crosses, and deeper trees race
 RATE_ROWS = 5_000, 15_000  # between these the learning rate rises with the rows
 SYMMETRIC_RATE = 0.07, 0.1
@@ -40,7 +41,7 @@ N_FOLDS = 4  # a power of two: parts of a blend are exact
 # Part of itself by which the loss must fall in a window of rounds; where it falls less, more rounds cost too much.
 LEAST_FALL = {"fast": 0.01, "balanced": 0.001}
 WINDOW = {"fast": 40, "balanced": 100}  # rounds of this window, at least
-LEAST_WORTH = 1e-6  # part of the loss that a member of the blend must save, for each of its rounds: they cost time
+LEAST_WORTH = 1e-6  # part of the loss that a member of the blend must save, for each of its trees: they cost time
 WIDE = {"max_bins": 32, "max_depth": 4, "max_leaves": 16}  # of tables with more columns than rows: rounds take long
 HELD = 0.2  # fraction of the rows that is held out where there are no folds
 MAX_HELD = 50_000  # rows that are held out at most
@@ -104,7 +105,7 @@ class Plan:
     deeper: bool = False  # whether the first candidate races against deeper trees
     least_fall: float = 0.0  # part of itself by which the loss must fall in a window of rounds, or training stops
     window: int = WINDOW["balanced"]
-    least_worth: float = 0.0  # part of the loss that a member of the blend must save for each of its rounds
+    least_worth: float = 0.0  # part of the loss that a member of the blend must save for each of its trees
     turns: int = 1  # how often rows are held out; what is chosen once is trained again for each further turn
 
 
@@ -150,7 +151,8 @@ def plan(facts: Facts, quality: str) -> Plan:
         return Plan(several if both else (several[0], *several[2:]), crosses, joins, refit=True, turns=1 if few else 2)
     if facts.n_outputs == 1 and facts.n_rows >= RATE_ROWS[1] and not facts.statistics:
         other = larger(slower(other, 0.7))
-    fall, depth = LEAST_FALL["balanced"], facts.n_outputs == 1 and facts.n_rows >= MANY_ROWS
+    many = facts.n_rows >= MANY_ROWS
+    fall, depth = LEAST_FALL["balanced"], facts.n_outputs == 1 and many
     return Plan(
         (one, other) if both else (one,),
         crosses,
@@ -159,6 +161,7 @@ def plan(facts: Facts, quality: str) -> Plan:
         deeper=depth,
         least_fall=fall,
         least_worth=LEAST_WORTH,
+        turns=1 if many or facts.n_outputs >= MANY_CLASSES else 2,
     )
 
 
@@ -178,6 +181,17 @@ def patience(eta: float) -> int:
     return max(PATIENCE[0], round(PATIENCE[1] / eta))
 
 
+def few_rounds(facts: Facts, params: Mapping[str, Any]) -> int:
+    """The most rounds; for classes of few rows only as many as make up a sum of learning rates.
+
+    Where labels have little noise, the loss of few rows falls for thousands of rounds, since scores grow, and every
+    fold takes all of them. A factor on the scores does the same (`confidence`).
+    """
+    most: int = params["n_estimators"]
+    few = facts.n_outputs > 1 and facts.n_rows < FEW_ROWS
+    return min(most, round(FEW_RATES / params["learning_rate"])) if few else most
+
+
 def leaf_wise(facts: Facts, linear: bool) -> Candidate:
     """Trees that grow at the best leaf, from samples of rows and columns."""
     params = {
@@ -191,6 +205,7 @@ def leaf_wise(facts: Facts, linear: bool) -> Candidate:
         params |= {"min_child_weight": 1e-3}
     if facts.wide:
         params |= {"max_leaves": WIDE["max_leaves"]}
+    params["n_estimators"] = few_rounds(facts, params)
     return _candidate("leaf-wise trees", params, linear, tuple(SAMPLES))
 
 
@@ -204,12 +219,12 @@ def symmetric(facts: Facts, linear: bool, rates: tuple[float, float] = SYMMETRIC
         "early_stopping_rounds": patience(eta),
     }
     if facts.n_outputs > 1:
-        weight = min(1.0, max(0.0, (2000 - facts.n_rows) / 1500))
-        params |= {"multi_strategy": "multi_output_tree", "min_child_weight": weight, "n_estimators": 2000}
+        params |= {"multi_strategy": "multi_output_tree", "min_child_weight": 0.0, "n_estimators": 2000}
         params |= {"sketch_outputs": SKETCH} if facts.n_outputs > SKETCH else {}
     if facts.n_outputs >= MANY_CLASSES:
         eta = max(eta, CLASSES_RATE)
         params |= {"learning_rate": eta, "early_stopping_rounds": patience(eta)}
+    params["n_estimators"] = few_rounds(facts, params)
     return _candidate("symmetric trees", params, linear, ("multi_strategy",), ("sketch_outputs",))
 
 
