@@ -1,8 +1,8 @@
-// One 64-bit ticket holds the whole state of a run: | limit 10 | total 18 | back 18 | front 18 |.
-// Even workers claim the first task that is left, odd workers the last. So a worker gets the same end of the rows in
-// every run and finds them in its cache. (Measured with two workers: if both claim from the front, the moves of a
-// partition take 2.5 times as long.) The caller waits until all tasks are done, not until all threads arrive, so a
-// worker that the operating system has suspended delays nothing unless it holds a task.
+// Every worker has a share of the tasks: neighbours, at the same place among all of them in every run. So it finds rows
+// that it wrote in its own cache. (Measured with two workers: if both claim from the front, the moves of a partition
+// take 2.5 times as long.) A worker whose share is done takes tasks from the ends of the others'. The caller waits until
+// all tasks are done, not until all threads arrive, so a worker that the operating system has suspended delays nothing
+// unless it holds a task.
 #include "host/pool.h"
 
 #ifndef _WIN32
@@ -49,8 +49,12 @@ void pause() {
 
 thread_local bool inside = false;  // in a task: a nested run stays on this thread and does not check for Ctrl-C
 
+struct alignas(64) Share {
+  std::atomic<uint64_t> left{0};  // | run 28 | end 18 | next 18 |
+};
+
 struct Pool {
-  alignas(64) std::atomic<uint64_t> ticket{0};
+  alignas(64) std::atomic<uint64_t> ticket{0};  // | run 54 | threads 10 |: a run is known by it
   alignas(64) std::atomic<uint32_t> done{0};
   alignas(64) std::atomic<uint32_t> wake{0};
   alignas(64) std::atomic<int> parked{0};
@@ -59,17 +63,30 @@ struct Pool {
   std::mutex busy;                   // one run at a time; a second caller does its tasks alone
   std::exception_ptr error;
   std::mutex error_lock;
-  Task task = nullptr;
+  Task task = nullptr;  // of the run, as the next two: they stay until its last task is done
   void* body = nullptr;
+  uint32_t n_tasks = 0;
   int n_workers = 0;
+  Share shares[MAX_THREADS];
 
-  static constexpr uint64_t FRONT = 1, BACK = 1ull << 18;
-  static uint32_t front(uint64_t t) { return (uint32_t)(t & MAX_TASKS); }
-  static uint32_t back(uint64_t t) { return (uint32_t)(t >> 18 & MAX_TASKS); }
-  static uint32_t total(uint64_t t) { return (uint32_t)(t >> 36 & MAX_TASKS); }
-  static int limit(uint64_t t) { return (int)(t >> 54); }
-  static bool has_work(uint64_t t, int worker) { return front(t) + back(t) < total(t) && worker < limit(t); }
-  static uint64_t fresh(int n_threads, int64_t n_tasks) { return (uint64_t)n_threads << 54 | (uint64_t)n_tasks << 36; }
+  static constexpr uint64_t NEXT = 1, END = 1ull << 18;
+  static uint32_t next(uint64_t left) { return (uint32_t)(left & MAX_TASKS); }
+  static uint32_t end(uint64_t left) { return (uint32_t)(left >> 18 & MAX_TASKS); }
+  static uint64_t run_of(uint64_t left) { return left >> 36; }
+  static int threads_of(uint64_t t) { return (int)(t & MAX_THREADS); }
+  static uint64_t tag(uint64_t t) { return t >> 10 & ((1ull << 28) - 1); }  // of the run, in its shares
+
+  void begin(int n_threads, int64_t n) {
+    const uint64_t t = ((ticket.load(std::memory_order_relaxed) >> 10) + 1) << 10 | (uint64_t)n_threads;
+    n_tasks = (uint32_t)n;
+    for (int worker = 0; worker < n_threads; worker++) {
+      const auto first = (uint64_t)first_of_share(worker, n, n_threads);
+      const auto last = (uint64_t)first_of_share(worker + 1, n, n_threads);
+      shares[worker].left.store(tag(t) << 36 | last << 18 | first, std::memory_order_relaxed);
+    }
+    done.store(0, std::memory_order_relaxed);
+    ticket.store(t, std::memory_order_seq_cst);
+  }
 
   void execute(uint32_t k, int worker) {
     if (stop.load(std::memory_order_relaxed)) return;
@@ -83,36 +100,43 @@ struct Pool {
     }
   }
 
+  // Does tasks of run t until none is left: first those of the worker's share, then those of the others, from their ends.
   template <class Between>
-  void drain(int worker, Between&& between) {
-    const bool last = worker % 2 == 1;
-    uint64_t t = ticket.load(std::memory_order_acquire);
-    while (has_work(t, worker)) {
-      // A compare-exchange, not an add: a late worker must not claim a task of a newer run with fewer threads.
-      const uint64_t claimed = t + (last ? BACK : FRONT);
-      if (!ticket.compare_exchange_weak(t, claimed, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
-      execute(last ? total(t) - 1 - back(t) : front(t), worker);
-      if (done.fetch_add(1) + 1 == total(t) && joining.load()) done.notify_all();
-      between();
-      t = ticket.load(std::memory_order_acquire);
+  void drain(uint64_t t, int worker, Between&& between) {
+    const int n = threads_of(t);
+    for (int turn = 0; turn < n && worker < n && ticket.load(std::memory_order_relaxed) == t; turn++) {
+      std::atomic<uint64_t>& share = shares[worker + turn < n ? worker + turn : worker + turn - n].left;
+      uint64_t left = share.load(std::memory_order_acquire);
+      while (run_of(left) == tag(t) && next(left) < end(left)) {  // of a newer run, a late worker claims nothing
+        const uint64_t claimed = turn == 0 ? left + NEXT : left - END;
+        if (!share.compare_exchange_weak(left, claimed, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
+        const uint32_t all = n_tasks;  // before this task is done
+        execute(turn == 0 ? next(left) : end(left) - 1, worker);
+        if (done.fetch_add(1) + 1 == all && joining.load()) done.notify_all();
+        between();
+        left = share.load(std::memory_order_acquire);
+      }
     }
   }
 
   void work(int worker) {
     inside = true;
+    uint64_t seen = 0;  // the last run, of which nothing is left
     for (;;) {
-      drain(worker, [] {});
-      auto since = Clock::now();
+      const auto since = Clock::now();
       bool found = false;
       for (int spins = 0; !found; spins++) {
-        if (has_work(ticket.load(std::memory_order_acquire), worker)) found = true;
+        const uint64_t t = ticket.load(std::memory_order_acquire);
+        found = t != seen && worker < threads_of(t);
+        seen = t;
+        if (found) drain(t, worker, [] {});
         else if ((spins & 63) == 63 && Clock::now() - since > SPIN) break;
         else pause();
       }
       if (found) continue;
-      const uint32_t seen = wake.load();
+      const uint32_t woken = wake.load();
       parked.fetch_add(1);
-      if (!has_work(ticket.load(), worker)) wake.wait(seen);
+      if (ticket.load() == seen) wake.wait(woken);
       parked.fetch_sub(1);
     }
   }
@@ -196,8 +220,7 @@ void run_tasks(int n_threads, int64_t n_tasks, Task task, void* body) {
   p.hire(n_threads - 1);
   p.task = task, p.body = body;
   p.stop.store(false, std::memory_order_relaxed);
-  p.done.store(0, std::memory_order_relaxed);
-  p.ticket.store(Pool::fresh(n_threads, n_tasks), std::memory_order_seq_cst);
+  p.begin(n_threads, n_tasks);
   if (p.parked.load() > 0) {
     p.wake.fetch_add(1);
     p.wake.notify_all();
@@ -211,7 +234,7 @@ void run_tasks(int n_threads, int64_t n_tasks, Task task, void* body) {
     }
   };
   inside = true;
-  p.drain(0, look);
+  p.drain(p.ticket.load(std::memory_order_relaxed), 0, look);
   inside = false;
   const auto since = Clock::now();
   for (int spins = 0;; spins++) {

@@ -23,6 +23,17 @@ inline int64_t task_count(int64_t n, int64_t rows = TASK_ROWS) { return (n + row
 // Few rows are done by the calling thread alone. n: rows, times what is done with each of them.
 inline int threads_for(int64_t n, int n_threads) { return n < 2 * TASK_ROWS ? 1 : n_threads; }
 
+// The first task of a worker's share. Shares differ by one task at most.
+inline int64_t first_of_share(int64_t worker, int64_t n_tasks, int64_t n_threads) {
+  return worker * (n_tasks / n_threads) + std::min(worker, n_tasks % n_threads);
+}
+// Tasks that are sorted, the longest first, dealt to the shares in turn: which of them is task k.
+inline int64_t dealt(int64_t k, int64_t n_tasks, int64_t n_threads) {
+  const int64_t each = n_tasks / n_threads, longer = n_tasks % n_threads, split = longer * (each + 1);
+  if (k < split) return k % (each + 1) * n_threads + k / (each + 1);
+  return (k - split) % each * n_threads + longer + (k - split) / each;
+}
+
 struct Interrupted {};  // thrown by run() on the calling thread once all its tasks have stopped
 
 template <class F>

@@ -118,11 +118,8 @@ class HistogramGrowth : public GrowthCore {
     }
     const auto n = (int64_t)parts.size();
     found_.assign(2 * parts.size(), Candidate{});
-    auto place = [n](int64_t k) {  // long ones at both ends: the last are short
-      return (size_t)(2 * k < n ? 2 * k : 2 * (n - 1 - k) + 1);
-    };
     run(n_threads, n, [&](int64_t k, int worker) {
-      const size_t at = place(k);
+      const auto at = (size_t)dealt(k, n, n_threads);  // every worker has long and short ones
       const Part& p = parts[at];
       const ChildHistograms& j = jobs_[p.job];
       found_[2 * at].score = nodes_[j.small].best.score, found_[2 * at + 1].score = nodes_[j.large].best.score;
