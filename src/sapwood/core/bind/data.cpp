@@ -208,6 +208,12 @@ void bind_data(nb::module_& m) {
                      for (const Slot& s : b.layout.slots) slots.push_back(s.columns);
                      return slots;
                    })
+      .def_prop_ro("has_lists",
+                   [](const Binned& b) {
+                     return std::any_of(b.default_code.begin(), b.default_code.end(), [](int c) { return c >= 0; });
+                   })
+      .def_prop_ro("has_missing",
+                   [](const Binned& b) { return std::vector<bool>(b.has_missing.begin(), b.has_missing.end()); })
       .def("codes", codes, "column"_a)
       .def("codes_of_rows", codes_of_rows, "column"_a, "start"_a, "n"_a)
       .def("listed", listed, "n_threads"_a)
