@@ -25,6 +25,7 @@ Live = slice | NDArray[np.bool_]  # rows that count
 Found = tuple[Sources, NDArray[np.int64]]  # a combination, and the keys of its codes
 
 MANY = 2**31  # more than there are sources
+MAX_LISTED = 2**20  # keys that are marked in a list of all
 PLACES = 16  # combinations that trees may grow on at a time; with 4 of them adult's loss was 0.2 % lower
 
 
@@ -100,8 +101,11 @@ class CombinationPool:
         joins: dict[Sources, int] = {}  # what may be joined of two, numbered
         pairs, which = np.unique(np.array(meetings.pair, np.int64), return_inverse=True)
         place = np.full(len(pairs), -1)
-        for at, (own, other) in enumerate(zip(*(part.tolist() for part in np.divmod(pairs, MANY)), strict=True)):
-            both = tuple(sorted({*every[own], *every[other]}))
+        own, other = np.divmod(pairs, MANY)
+        by_code = np.array([any(column in self._data.categories for column, _ in one) for one in every], np.bool_)
+        some = np.flatnonzero(by_code[own] | by_code[other])  # two numbers are not joined
+        for at, first, second in zip(some.tolist(), own[some].tolist(), other[some].tolist(), strict=True):
+            both = tuple(sorted({*every[first], *every[second]}))
             if both in joins or self._fits(both):
                 place[at] = joins.setdefault(both, len(joins))
         which = place[which]
@@ -125,11 +129,18 @@ class CombinationPool:
 
 def joined(data: Dataset, sources: Sources, live: Live) -> list[CombinedColumn]:
     """Give a code to every combination of states that live rows have; no column if there are too many codes."""
-    key = _keys(data, sources)
-    known = np.unique(key[live])
+    key, size = _keys(data, sources), prod(sizes_of(sources, data.categories))
+    if size > MAX_LISTED or key.min() < 0:
+        known = np.unique(key[live])
+        codes = find(key, known) if len(known) <= MAX_BINS else None
+    else:  # the same without a search
+        seen = np.zeros(size, np.bool_)
+        seen[key[live]] = True
+        known = np.flatnonzero(seen)
+        codes = np.where(seen, np.cumsum(seen) - 1, -1).astype(np.int32)[key]
     if len(known) > MAX_BINS:
         return []
-    codes = find(key, known)
+    assert codes is not None
     return [CombinedColumn(sources, lambda: codes, len(known), known)]
 
 

@@ -89,7 +89,7 @@ class EncodedTraining:
             target_statistics.permutation(params["random_state"], which, data.n_rows, weight, params["has_time"])
             for which in range(params["n_permutations"] + 1)
         ]
-        self._sets: dict[tuple[int, float], tuple[NDArray[np.int32], int]] = {}
+        self._splits: dict[tuple[int, float], tuple[int, int, NDArray[np.int32] | None]] = {}  # of grown trees
         self._used: dict[Sources, NDArray[np.int64]] = {}  # combinations in trees, in the order of their first splits
         self._pool = CombinationPool(data, weight, params) if params["max_combination"] > 1 else None
         self._stale = False
@@ -163,21 +163,37 @@ class EncodedTraining:
         column, threshold, bins, missing, number = (old[name].copy() for name in names)
         sets = [tree["set_code"][first:last] for first, last in pairwise(tree["set_offset"].tolist())]
         splits = np.flatnonzero(tree["left"])
+        place: dict[tuple[int, float], int] = {}  # of different splits: a level of a symmetric tree has one
         keys = zip(column[splits].tolist(), threshold[splits].tolist(), strict=True)
-        known: dict[tuple[int, float], tuple[int, int, int]] = {}  # column, side of missing values, and set or -1
-        for node, key in zip(splits.tolist(), keys, strict=True):
-            if key not in known:  # once for a level of a symmetric tree
-                grown = self._grown[key[0]]
-                codes, side = (None, 0) if grown.values is None else self._set(key)
-                known[key] = self._column(grown), side, -1 if codes is None else len(sets)
-                sets += [] if codes is None else [codes]
-            column[node], side, place = known[key]
-            if place >= 0:
-                missing[node], number[node], threshold[node], bins[node] = side, place, 0.0, -1
+        which = [place.setdefault(key, len(place)) for key in keys]
+        found: list[tuple[int, int, int]] = []  # column, side of missing values, and set or -1
+        for key in place:
+            own, side, codes = self._category_split(key)
+            found.append((own, side, -1 if codes is None else len(sets)))
+            sets += [] if codes is None else [codes]
+        of_column, sides, places = np.array(found, np.int32).reshape(-1, 3)[which].T
+        column[splits] = of_column
+        nodes = splits[places >= 0]
+        missing[nodes], number[nodes] = sides[places >= 0], places[places >= 0]
+        threshold[nodes], bins[nodes] = 0.0, -1
         new: Any = old | dict(zip(names, (column, threshold, bins, missing, number), strict=True))
         new["set_offset"] = np.cumsum([0, *map(len, sets)], dtype=np.int64)
         new["set_code"] = np.concatenate([np.empty(0, np.int32), *sets])
         return new  # type: ignore[no-any-return]
+
+    def _category_split(self, key: tuple[int, float]) -> tuple[int, int, NDArray[np.int32] | None]:
+        """The model's column behind a split, and where it is one by a set: the side of missing values, and the codes.
+
+        The codes are those whose statistic is at most the threshold.
+        """
+        if key not in self._splits:
+            grown, codes, side = self._grown[key[0]], None, 0
+            if grown.values is not None and grown.cuts is not None:
+                left = grown.values <= grown.cuts[int(key[1])]
+                missing, new = map(int, left[-2:])
+                codes, side = np.flatnonzero(left[:-2]).astype(np.int32), missing + 2 * (new != missing)
+            self._splits[key] = self._column(grown), side, codes
+        return self._splits[key]
 
     def _column(self, grown: EncodedColumn) -> int:
         """The model's column behind one that trees grow on."""
@@ -199,7 +215,7 @@ class EncodedTraining:
         goal = self._plan
         self._grown = [one for j, one in enumerate(self._grown) if j not in gone]
         added = [list(self._statistics(one)) for one in new]
-        self._sets = {}
+        self._splits = {}
         cuts = self._cuts(added)
         between = [np.arange(0.5, len(own)) for own in cuts]
         for which in reversed(range(len(self._orders))):  # the last first: trees do not grow on it
@@ -293,16 +309,6 @@ class EncodedTraining:
             growth.configure_splits(grower, self._params, names, categories, cuts, weights=weights)
             sampling.prepare(grower, self._params, self._given, self._row_classes)
         self._stale = False
-
-    def _set(self, key: tuple[int, float]) -> tuple[NDArray[np.int32], int]:
-        """The codes whose statistic is at most a threshold, and the sides of missing values and unseen categories."""
-        if key not in self._sets:
-            values, cuts = self._grown[key[0]].values, self._grown[key[0]].cuts
-            assert values is not None and cuts is not None
-            left = values <= cuts[int(key[1])]
-            missing, new = map(int, left[-2:])
-            self._sets[key] = np.flatnonzero(left[:-2]).astype(np.int32), missing + 2 * (new != missing)
-        return self._sets[key]
 
 
 def _by_kind(some: Sequence[NewStatistic], encode: Callable[..., Iterator[Any]]) -> Iterator[Any]:

@@ -118,7 +118,9 @@ Binned* of_codes(nb::iterable columns, nb::sequence cut_list, nb::sequence n_cat
     using Code = decltype(zero);
     const Code* at = static_cast<const Code*>(codes.data());
     const uint32_t most = (uint32_t)(binned->n_bins[column] - 1 + (missing[column] != 0));
-    if (std::any_of(at, at + n_rows, [&](Code c) { return c > most; })) refuse("a code is too large");
+    Code top = 0;
+    for (int64_t i = 0; i < n_rows; i++) top = std::max(top, at[i]);
+    if (top > most) refuse("a code is too large");
     binned->add_codes(column, at);
   };
   for (nb::handle item : columns) {
