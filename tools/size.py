@@ -15,8 +15,9 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".cu"}
 # Lines of src/ in all. 48,500 with the command line, plots, the report, Dask, ranking and survival; room for streaming,
 # distributions, raw text and the rest of the GPU; 61,200 for what is left of issues 17 to 22 (of the GPU: Shapley
 # values, metrics; files of survival, holders that own columns); 61,500: trees side by side on the GPU; 61,900: a factor
-# for labels without noise, turns of held-out rows, sums of holders in native code.
-MAX_SOURCES = 61_900
+# for labels without noise, turns of held-out rows, sums of holders in native code; 62,100: statistics of categories
+# become codes in native code.
+MAX_SOURCES = 62_100
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
 WIDE_CLASSES = {
@@ -26,12 +27,12 @@ WIDE_CLASSES = {
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
-    "src/sapwood": 805,  # the peers' names of what is here, warnings that others show
+    "src/sapwood": 830,  # the peers' names of what is here, warnings that others show; what the core has
     "src/sapwood/params": 2140,  # what to write instead of the peers' names; defaults of other tasks
     "src/sapwood/device": 290,  # and arrays in the memory of a GPU
     "src/sapwood/device/cuda": 2400,  # training, prediction, Shapley values, metrics, tables in device memory
     "src/sapwood/holders": 515,  # blocks with owners; sums that native code packs and adds
-    "src/sapwood/data": 3840,  # tables binned again, or read where they lie; the rest is parts of dataset.py with heads
+    "src/sapwood/data": 3870,  # tables binned again, or read where they lie; the rest is parts of dataset.py with heads
     "src/sapwood/data/streaming": 1500,  # stores on disk, made in two passes
     "src/sapwood/data/ingest": 1480,  # and files, under a limit of memory, and tables in the memory of a GPU
     "src/sapwood/objective": 1150,
@@ -45,7 +46,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/boost/loops": 350,
     "src/sapwood/boost/round": 1330,  # the peers' names of callbacks; evaluation rows on a device
     "src/sapwood/boost/leaves": 480,
-    "src/sapwood/boost/categories": 545,  # statistics become bins one by one
+    "src/sapwood/boost/categories": 620,  # statistics become codes; trees are read when combinations change
     "src/sapwood/interfaces": 2920,  # files of survival, and of other estimators; shap's explainer
     "src/sapwood/report": 1330,
     "src/sapwood/cli": 2100,  # ten commands; mistakes in flags, files and paths are said in words
@@ -60,7 +61,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/host": 660,  # threads, memory, memory under a limit, three operating systems
     "src/sapwood/core/cpu": 640,
     "src/sapwood/core/cpu/kernels": 2540,  # ranked lists; the sketch of gradients, and lines of several outputs
-    "src/sapwood/core/cpu/data": 2430,  # and cuts of a table that streams by
+    "src/sapwood/core/cpu/data": 2470,  # and cuts of a table that streams by; codes of statistics
     "src/sapwood/core/cpu/rows": 1360,
     "src/sapwood/core/cpu/group": 760,  # losses and metrics of whole groups
     "src/sapwood/core/cpu/grow": 4080,  # children made ahead of time; rows in place with other holders
@@ -68,7 +69,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cpu/predict": 1690,  # bounds of explanations
     "src/sapwood/core/cuda": 3800,  # categories, samplers, vector leaves, ranks of splits, metrics; trees side by side
     "src/sapwood/core/cuda/nvrtc": 20,
-    "src/sapwood/core/bind": 1955,  # and messages, tables that stream by, paths of trees for a device
+    "src/sapwood/core/bind": 2000,  # and messages, tables that stream by, paths of trees for a device
     "tools": 1290,  # wheels
     "benchmarks": 2850,  # one script a claim; unseen tables; seconds of survival by round; threads
     "examples": 70,

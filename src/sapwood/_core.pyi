@@ -98,6 +98,8 @@ class Binned:
     n_chunks: int
     n_bytes: int
     slots: list[list[int]]  # the columns of every slot
+    has_lists: bool  # some columns are sparse
+    has_missing: list[bool]  # by column
     def codes(self, column: int) -> Bytes | NDArray[np.uint16] | NDArray[np.uint32]:
         """Codes of a column, (n_rows), a copy."""
     def codes_of_rows(self, column: int, start: int, n: int) -> Bytes | NDArray[np.uint16]:
@@ -276,6 +278,19 @@ class Trainer:
         """The factor on the leaf values that minimises the loss."""
     def set_leaf_ids(self, output: int, leaf_id: Ints, n_leaves: int) -> None:
         """Assign every row (n_rows) to a leaf of a tree grown elsewhere, before `refit` and `relabel_leaves`."""
+    def assign_rows(
+        self,
+        output: int,
+        table: Binned,
+        column: Ints,
+        bin: Ints,
+        missing_left: Bytes,
+        left: Ints,
+        set: Ints,
+        set_offset: Longs,
+        set_code: Ints,
+    ) -> None:
+        """The same, found here: the tree splits the codes of another table of these rows."""
     def relabel_leaves(self, output: int, new_id: Ints | None, value: Floats) -> None:
         """Set new leaf values; with `new_id` (by old leaf id) leaves are merged first."""
     def set_table(self, table: NDArray[Any]) -> None:
@@ -484,8 +499,15 @@ def encode(
     count_unit: float,
     priors: Sequence[float],
     n_threads: int,
-) -> Floats:
-    """Ordered target statistics, (n_columns, n_masses, n_priors, n_rows), of masses (n_masses, n_rows)."""
+    cuts: Sequence[Floats] | None = None,  # of every value, in their order, at most 254
+) -> Any:
+    """Ordered target statistics, (n_columns, n_masses, n_priors, n_rows), of masses (n_masses, n_rows).
+
+    float64; with cuts uint8: of each value the number of cuts below it.
+    """
+
+def sum_by_code(codes: Ints, n_codes: int, mass: Longs, count: Ints | None) -> Longs:
+    """(n_masses + 1, n_codes + 1) what the rows of each code add up to, last what they count for; missing is last."""
 
 def combine(
     table: Table,

@@ -26,14 +26,14 @@ def replaced(
     ``grows``: trees will grow on the dataset; without that it takes half the memory.
     """
     of_codes = getattr(data.device.Binned, "of_codes", None)
-    listed = data.reduce is None and len(data.binned.listed(1)[0]) > 0  # sparse columns, among others
-    if of_codes is None or listed or data.reduce is not None or data.tree_method == "exact":
+    if of_codes is None or data.reduce is not None or data.binned.has_lists or data.tree_method == "exact":
         return data.with_columns(gone, list(codes), cuts)
     kept = [j for j in range(data.n_columns) if j not in gone]
     known = {place: data.categories[j] for place, j in enumerate(kept) if j in data.categories}
     all_cuts = [*(data.cuts[j] for j in kept), *cuts]
     n_categories = [known[j].n_bins if j in known else 0 for j in range(len(all_cuts))]
-    missing = [bool((data.binned.codes(j) == data.n_bins[j]).any()) for j in kept] + [False] * len(cuts)
+    has_missing = data.binned.has_missing
+    missing = [has_missing[j] for j in kept] + [False] * len(cuts)
     columns = chain((data.binned.codes(j) for j in kept), codes)
     n_threads = threads(None)
     other = Dataset.__new__(Dataset)

@@ -17,6 +17,7 @@ from sapwood.errors import DataError, ParameterError, suggest
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 Counts = NDArray[np.int64]
+Bins = NDArray[np.uint8]
 
 KINDS = ("borders", "buckets", "mean", "counter")
 _BITS = 30  # of a label's place between the lowest and the highest one
@@ -69,13 +70,23 @@ class Target:
         if weight is not None:
             self.count, self._whole, shift = host.integer_weights(weight)
             self.count_unit = float(np.ldexp(1.0, -shift))
+        self._masses: dict[str, tuple[Counts, float]] = {}
 
     def n_masses(self, kind: str) -> int:
         """How many numbers a statistic of this kind counts for each category."""
         return {"borders": len(self.borders), "buckets": len(self.borders) + 1, "mean": 1, "counter": 0}[kind]
 
     def masses(self, kind: str) -> tuple[Counts, float]:
-        """What every row adds to the numerator, (n_masses, n_rows), and the unit it is counted in."""
+        """What every row adds to the numerator, (n_masses, n_rows), and the unit of that; kept until `free`."""
+        if kind not in self._masses:
+            self._masses[kind] = self._find_masses(kind)
+        return self._masses[kind]
+
+    def free(self) -> None:
+        """Free the memory of masses."""
+        self._masses = {}
+
+    def _find_masses(self, kind: str) -> tuple[Counts, float]:
         repeat = np.ones(1, np.int64) if self.count is None else self.count.astype(np.int64)
         if kind == "mean":
             low, high = self.span
@@ -83,6 +94,8 @@ class Target:
             if self._whole:
                 return (np.rint(place * 2.0**_BITS).astype(np.int64) * repeat)[None], 2.0**-_BITS
             return np.rint(place * repeat).astype(np.int64)[None], self.count_unit
+        if kind == "counter":
+            return np.empty((0, self.n_rows), np.int64), self.count_unit
         bucket = np.searchsorted(self.borders, self.label, side="left")
         number = np.arange(self.n_masses(kind))[:, None]
         return (bucket > number if kind == "borders" else bucket == number) * repeat, self.count_unit
@@ -119,9 +132,17 @@ class Table:
 
         Codes are 0 .. n_codes - 1, `categories.MISSING` or `categories.UNSEEN`.
         """
-        place = np.where(codes >= 0, codes, self.n_codes - 1 - codes)  # missing comes after the codes, then unseen
-        found: Floats = self.values()[:, place]
+        found: Floats = self.values()[:, self.places(codes)]
         return found
+
+    def places(self, codes: Codes) -> Codes:
+        """Where the values of codes are: those of missing values come after all codes, then those of unseen ones."""
+        return np.where(codes >= 0, codes, self.n_codes - 1 - codes)
+
+    def bins(self, codes: Codes, cuts: Sequence[Floats]) -> Bins:
+        """The same as codes, (n_values, n_rows): of each value the number of its cuts below it."""
+        found = [np.searchsorted(own, values) for own, values in zip(cuts, self.values(), strict=True)]
+        return np.array(found, np.uint8)[:, self.places(codes)]
 
 
 def label_borders(label: Floats, n_borders: int, weight: Floats | None = None) -> Floats:
@@ -145,18 +166,10 @@ def table(codes: Codes, n_codes: int, target: Target, statistics: Sequence[Stati
 
     Codes are 0 .. n_codes - 1 or `categories.MISSING`; `categories.UNSEEN` in rows of weight 0 only.
     """
-    place, repeat = np.where(codes < 0, n_codes, codes), 1 if target.count is None else target.count
-    count = np.zeros(n_codes + 1, np.int64)
-    np.add.at(count, place, repeat)
-    mass, units = [], []
-    for statistic in statistics:
-        found = np.zeros((target.n_masses(statistic.kind), n_codes + 1), np.int64)
-        rows, unit = target.masses(statistic.kind)
-        for one, row in zip(found, rows, strict=True):
-            np.add.at(one, place, row)
-        mass.append(found)
-        units.append(unit)
-    return Table(tuple(statistics), tuple(mass), tuple(units), count, target.count_unit)
+    masses = [target.masses(one.kind) for one in (*statistics, Statistic("counter"))]
+    *mass, counts = (host.sum_by_code(codes, n_codes, rows, target.count) for rows, _ in masses)
+    units = tuple(unit for _, unit in masses[:-1])
+    return Table(tuple(statistics), tuple(one[:-1] for one in mass), units, counts[-1], target.count_unit)
 
 
 def ordered(
@@ -186,3 +199,27 @@ def ordered(
             for one in statistics
         ]
         yield blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+
+
+def ordered_bins(
+    codes: Sequence[Codes],
+    n_codes: Sequence[int],
+    target: Target,
+    statistic: Statistic,
+    order: Codes,
+    cuts: Sequence[Sequence[Floats]],
+    n_threads: int,
+) -> Iterator[Bins]:
+    """The same for one statistic as codes, (n_values, n_rows): of each value the number of its column's cuts below it.
+
+    There are at most 254 cuts of each value.
+    """
+    if statistic.kind == "counter":
+        for code, n, own in zip(codes, n_codes, cuts, strict=True):
+            yield table(code, n, target, [statistic]).bins(code, own)
+        return
+    mass, unit = target.masses(statistic.kind)
+    every = [one for own in cuts for one in own]
+    units = unit, target.count_unit
+    found = host.encode(codes, n_codes, mass, target.count, order, *units, statistic.priors, n_threads, every)
+    yield from found.reshape(len(codes), -1, len(codes[0]))

@@ -54,6 +54,25 @@ def test_reference(kind: str, classes: int | None, weights: str) -> None:
     np.testing.assert_array_equal(after, np.stack(expected, axis=1).reshape(-1, 600)[:, 300:])
 
 
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("kind", [*KINDS, "counter"])
+def test_bins_are_those_of_the_values(kind: str, weights: str) -> None:
+    """Of unseen categories, too, and of cuts that are values."""
+    code, y, borders = rows(2, 1500, 9, 3)
+    weight = weight_of(weights, 1500)
+    if weight is not None:
+        code[np.flatnonzero(weight == 0)[:20]] = UNSEEN
+    target, order = ts.Target(y, borders, weight), ts.permutation(3, 1, 1500, weight)
+    statistic, codes, sizes = ts.Statistic(kind, (0.0, 0.5)), [code, code % 4], [9, 4]
+    values = list(ts.ordered(codes, sizes, target, [statistic], order, 2))
+    cuts = [[np.unique(one)[::7] for one in own] for own in values]
+    for n_threads in (1, 3):
+        found = ts.ordered_bins(codes, sizes, target, statistic, order, cuts, n_threads)
+        for bins, own, theirs in zip(found, values, cuts, strict=True):
+            wanted = [np.searchsorted(cut, one) for cut, one in zip(theirs, own, strict=True)]
+            np.testing.assert_array_equal(bins, wanted)
+
+
 def test_by_hand() -> None:
     """The formula of the notes: (countInClass + prior) / (totalCount + 1)."""
     code, y = np.array([0, 1, 0, 0, -1], np.int32), np.array([1.0, 0.0, 0.0, 1.0, 1.0])

@@ -75,7 +75,7 @@ class Contender:
         self.losses: list[float] = []  # after each round that was measured
         self.scores = self.last_scores()  # of the best round, (n_outputs, n_held), fold after fold
         self.loss = self.loss_of(self.scores)  # of the best round
-        self._stores = [TreeStore(spec.n_outputs) for _ in folds]
+        self._stores = [TreeStore(spec.n_outputs, one.encoded is not None) for one in self.sessions]
         self._rounds = [one.rounds() for one in self.sessions]
 
     def advance(self, n_rounds: int | None = None, deadline: float = inf, beat: float = inf) -> None:

@@ -35,7 +35,7 @@ def on_all_rows(
         session = Session(spec, with_class_weight(contender.data, spec.factor))
         training, replays = session.training(), session.encoded is None
         first = replay(training, trees) if replays else ()
-        store = TreeStore(spec.n_outputs)
+        store = TreeStore(spec.n_outputs, not replays)
         for step in chain(first, plain.boost(training, range(n_rounds if replays else 0, end))):
             store.add(step)
             tell(f"{contender.candidate.name}, on all rows", store.n_rounds, end, {})

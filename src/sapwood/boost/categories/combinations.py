@@ -5,7 +5,7 @@ In: trees as they have grown, and the columns behind their splits. Out: combinat
 NUMERICS: Combinations.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -24,6 +24,8 @@ Sources = tuple[Source, ...]  # rising; one is a column as it is
 Live = slice | NDArray[np.bool_]  # rows that count
 Found = tuple[Sources, NDArray[np.int64]]  # a combination, and the keys of its codes
 
+MANY = 2**31  # more than there are sources
+MAX_LISTED = 2**20  # keys that are marked in a list of all
 PLACES = 16  # combinations that trees may grow on at a time; with 4 of them adult's loss was 0.2 % lower
 
 
@@ -62,41 +64,53 @@ class CombinationPool:
         apart = {j for j in data.categories if words[j] not in ("ordered", "both")}
         bound = numbers(params["monotone_constraints"], data.feature_names, 0)
         self._never = apart | {j for j, direction in enumerate(bound) if direction}
-        self._credit: dict[Sources, float] = {}  # of what may be joined: gains of splits below the other part
-        self._gain: dict[Sources, float] = {}  # of what there is
+        self._trees: list[tuple[Any, ...]] = []  # since the last refresh
 
-    def add_tree(self, tree: Tree, sources: Sequence[Sources]) -> None:
-        """Learn from a tree, given the sources of every node's split.
+    def add_tree(self, tree: Tree) -> None:
+        """Keep what a tree says until the next `refresh`; after the last one nothing is asked of it."""
+        self._trees.append(tuple(dict(tree)[name] for name in ("left", "gain", "column", "threshold")))
 
-        Leaves have no sources, nor have splits of missing values from the rest.
-        """
-        known: dict[tuple[Sources, Sources], Sources] = {}  # what may be joined of two; none where they do not fit
-        for own, other, gain in _meetings(tree, sources):
-            if other is None:
-                self._gain[own] = self._gain.get(own, 0.0) + gain
-                continue
-            if (own, other) not in known:  # once for two levels of a symmetric tree
-                both = tuple(sorted({*own, *other}))
-                known[own, other] = both if both in self._credit or self._fits(both) else ()
-            if both := known[own, other]:
-                self._credit[both] = self._credit.get(both, 0.0) + gain
-
-    def refresh(self, present: Sequence[Sources]) -> tuple[list[Sources], list[CombinedColumn]]:
+    def refresh(
+        self, present: Sequence[Sources], sources_of: Callable[[int, float], Sources]
+    ) -> tuple[list[Sources], list[CombinedColumn]]:
         """Replace combinations by what the trees have done since the last call, given those that trees grow on now.
 
-        Returns those that stay, which were used (at most half of all places if new ones need the rest), and the new
-        ones: columns that met on paths with the largest gains.
+        ``sources_of``: those of a split, by its column and threshold. Returns those that stay, which were used (at most
+        half of all places if new ones need the rest), and the new ones: columns that met on paths with the largest
+        gains.
         """
-        used = sorted((one for one in present if self._gain.get(one, 0.0) > 0), key=lambda one: (-self._gain[one], one))
+        gain, credit = self._gains(sources_of)
+        used = sorted((one for one in present if gain.get(one, 0.0) > 0), key=lambda one: (-gain[one], one))
         new: list[CombinedColumn] = []
-        for sources in sorted(self._credit, key=lambda one: (-self._credit[one], one)):
+        for sources in sorted(credit, key=lambda one: (-credit[one], one)):
             if len(new) + min(len(used), PLACES // 2) == PLACES:
                 break
             if sources not in self._tried:
                 self._tried.add(sources)
                 new += joined(self._data, sources, self._live)
-        self._credit, self._gain = {}, {}
+        self._trees = []
         return used[: PLACES - len(new)], new
+
+    def _gains(self, sources_of: Callable[[int, float], Sources]) -> tuple[dict[Sources, float], dict[Sources, float]]:
+        """Gains of the trees: of what they split, and, for what may be joined, of splits below the other part."""
+        meetings = _Meetings(sources_of)
+        for tree in self._trees:
+            meetings.add(*tree)
+        every = list(meetings.number)
+        gain = dict(zip(every, np.bincount(meetings.own, meetings.gain).tolist(), strict=True))
+        joins: dict[Sources, int] = {}  # what may be joined of two, numbered
+        pairs, which = np.unique(np.array(meetings.pair, np.int64), return_inverse=True)
+        place = np.full(len(pairs), -1)
+        own, other = np.divmod(pairs, MANY)
+        by_code = np.array([any(column in self._data.categories for column, _ in one) for one in every], np.bool_)
+        some = np.flatnonzero(by_code[own] | by_code[other])  # two numbers are not joined
+        for at, first, second in zip(some.tolist(), own[some].tolist(), other[some].tolist(), strict=True):
+            both = tuple(sorted({*every[first], *every[second]}))
+            if both in joins or self._fits(both):
+                place[at] = joins.setdefault(both, len(joins))
+        which = place[which]
+        sums = np.bincount(which[which >= 0], np.array(meetings.pair_gain)[which >= 0])
+        return gain, dict(zip(joins, sums.tolist(), strict=True))
 
     def _fits(self, sources: Sources) -> bool:
         """Whether columns may be joined: not too many, no column twice, at least one categorical.
@@ -115,11 +129,18 @@ class CombinationPool:
 
 def joined(data: Dataset, sources: Sources, live: Live) -> list[CombinedColumn]:
     """Give a code to every combination of states that live rows have; no column if there are too many codes."""
-    key = _keys(data, sources)
-    known = np.unique(key[live])
+    key, size = _keys(data, sources), prod(sizes_of(sources, data.categories))
+    if size > MAX_LISTED or key.min() < 0:
+        known = np.unique(key[live])
+        codes = find(key, known) if len(known) <= MAX_BINS else None
+    else:  # the same without a search
+        seen = np.zeros(size, np.bool_)
+        seen[key[live]] = True
+        known = np.flatnonzero(seen)
+        codes = np.where(seen, np.cumsum(seen) - 1, -1).astype(np.int32)[key]
     if len(known) > MAX_BINS:
         return []
-    codes = find(key, known)
+    assert codes is not None
     return [CombinedColumn(sources, lambda: codes, len(known), known)]
 
 
@@ -150,18 +171,40 @@ def size_weight(size: int, largest: int, reg: float) -> float:
     return float(elementary.exp(-reg * elementary.log(1.0 + size / largest)))
 
 
-def _meetings(tree: Tree, sources: Sequence[Sources]) -> Iterator[tuple[Sources, Sources | None, float]]:
-    """Sources and gain of every split: alone (None), and with each of the different sources above it."""
-    left, gain = tree["left"].tolist(), tree["gain"].tolist()
-    above: list[dict[Sources, None]] = [{} for _ in left]
-    for node, (first, own) in enumerate(zip(left, sources, strict=True)):
-        if not first:
-            continue
-        above[first] = above[first + 1] = above[node] | ({own: None} if own else {})
-        if own:
-            yield own, None, gain[node]
-            for other in above[node]:
-                yield own, other, gain[node]
+class _Meetings:
+    """Every split of trees: alone, and with each of the different sources above it.
+
+    Gains are added in the order of trees and nodes.
+    """
+
+    def __init__(self, sources_of: Callable[[int, float], Sources]) -> None:
+        self._sources_of = sources_of
+        self._known: dict[tuple[int, float], int] = {}  # by column and threshold; -1 for no sources
+        self.number: dict[Sources, int] = {}  # in the order in which they are met
+        self.own, self.gain = list[int](), list[float]()  # of every split that has sources
+        self.pair, self.pair_gain = list[int](), list[float]()  # MANY * own + other
+
+    def add(self, left: Any, gain: Any, column: Any, threshold: Any) -> None:
+        """Add the splits of a tree."""
+        above: dict[int, tuple[int, ...]] = {0: ()}  # by node
+        for node in np.flatnonzero(left).tolist():
+            own, first, before = self._of(int(column[node]), float(threshold[node])), int(left[node]), above[node]
+            after = before if own < 0 or own in before else (*before, own)
+            above[first] = above[first + 1] = after
+            if own >= 0:
+                value = float(gain[node])
+                self.own.append(own)
+                self.gain.append(value)
+                self.pair += [MANY * own + other for other in before]
+                self.pair_gain += [value] * len(before)
+
+    def _of(self, column: int, threshold: float) -> int:
+        """The number of a split's sources, or -1."""
+        key = column, threshold
+        if key not in self._known:
+            sources = self._sources_of(column, threshold)
+            self._known[key] = self.number.setdefault(sources, len(self.number)) if sources else -1
+        return self._known[key]
 
 
 def _keys(data: Dataset, sources: Sources) -> NDArray[np.int64]:

@@ -6,7 +6,7 @@ In prediction a statistic is the same for all rows of a category, so that a spli
 categories. The model needs nothing else: it predicts and explains like any other. NUMERICS: Categories by statistics.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -19,7 +19,7 @@ from sapwood.boost.categories.category_encoding import encoded_columns
 from sapwood.boost.categories.combinations import CombinationPool, CombinedColumn, Found, Sources, single, size_weight
 from sapwood.boost.leaves import leaf, linear
 from sapwood.boost.round import growth, sampling
-from sapwood.boost.round.evaluation import apply
+from sapwood.boost.round.grown import SPLITS
 from sapwood.data import coded_columns, target_statistics
 from sapwood.data.dataset import Dataset
 from sapwood.data.target_statistics import Floats, Statistic, Target
@@ -45,6 +45,16 @@ class EncodedColumn:
     values: Floats | None = None  # (n_codes + 2) of every code, of missing values and of what was never met
     keys: NDArray[np.int64] | None = None  # of a combination
     cuts: Floats | None = None  # of values; trees grow on codes, and have thresholds between these
+
+
+@dataclass(frozen=True, eq=False)
+class NewStatistic:
+    """A statistic of one label in a column: one number or several."""
+
+    column: CombinedColumn
+    label: int
+    kind: Statistic
+    values: Floats  # (n_values, n_codes + 2) for new rows, as in `EncodedColumn`
 
 
 class EncodedTraining:
@@ -79,7 +89,7 @@ class EncodedTraining:
             target_statistics.permutation(params["random_state"], which, data.n_rows, weight, params["has_time"])
             for which in range(params["n_permutations"] + 1)
         ]
-        self._sets: dict[tuple[int, float], tuple[NDArray[np.int32], int]] = {}
+        self._splits: dict[tuple[int, float], tuple[int, int, NDArray[np.int32] | None]] = {}  # of grown trees
         self._used: dict[Sources, NDArray[np.int64]] = {}  # combinations in trees, in the order of their first splits
         self._pool = CombinationPool(data, weight, params) if params["max_combination"] > 1 else None
         self._stale = False
@@ -113,7 +123,7 @@ class EncodedTraining:
             return
         if index and index & (index - 1) == 0:
             present = list(dict.fromkeys(one.sources for one in self._grown[self._n_single :]))
-            stay, new = self._pool.refresh(present)
+            stay, new = self._pool.refresh(present, self._sources_of)
             gone = [j for j, one in enumerate(self._grown) if j >= self._n_single and one.sources not in stay]
             if gone or new:
                 self._rebuild(gone, new, [grower.scores() for grower in self.growers])
@@ -128,12 +138,11 @@ class EncodedTraining:
         """
         others = [pair for pair in zip((*self.growers, trainer), self._data, strict=True) if pair[0] is not grower]
         for output, tree in enumerate(trees):
-            is_leaf = tree["left"] == 0
-            number, n_leaves = np.cumsum(is_leaf, dtype=np.int32) - 1, int(is_leaf.sum())
+            splits: dict[str, Any] = {name: dict(tree)[name] for name in SPLITS}
             for one, data in others:
-                one.set_leaf_ids(output, number[apply(data, tree, self._n_threads)], n_leaves)
+                one.assign_rows(output, data.binned, *splits.values())
             if self._pool is not None:
-                self._pool.add_tree(tree, self._sources_of(tree))
+                self._pool.add_tree(tree)
         return [self.to_category_splits(tree) for tree in trees]
 
     def update_scores(self, plan: leaf.LeafPlan, rate: float, trees: Sequence[Tree]) -> None:
@@ -154,21 +163,37 @@ class EncodedTraining:
         column, threshold, bins, missing, number = (old[name].copy() for name in names)
         sets = [tree["set_code"][first:last] for first, last in pairwise(tree["set_offset"].tolist())]
         splits = np.flatnonzero(tree["left"])
+        place: dict[tuple[int, float], int] = {}  # of different splits: a level of a symmetric tree has one
         keys = zip(column[splits].tolist(), threshold[splits].tolist(), strict=True)
-        known: dict[tuple[int, float], tuple[int, int, int]] = {}  # column, side of missing values, and set or -1
-        for node, key in zip(splits.tolist(), keys, strict=True):
-            if key not in known:  # once for a level of a symmetric tree
-                grown = self._grown[key[0]]
-                codes, side = (None, 0) if grown.values is None else self._set(key)
-                known[key] = self._column(grown), side, -1 if codes is None else len(sets)
-                sets += [] if codes is None else [codes]
-            column[node], side, place = known[key]
-            if place >= 0:
-                missing[node], number[node], threshold[node], bins[node] = side, place, 0.0, -1
+        which = [place.setdefault(key, len(place)) for key in keys]
+        found: list[tuple[int, int, int]] = []  # column, side of missing values, and set or -1
+        for key in place:
+            own, side, codes = self._category_split(key)
+            found.append((own, side, -1 if codes is None else len(sets)))
+            sets += [] if codes is None else [codes]
+        of_column, sides, places = np.array(found, np.int32).reshape(-1, 3)[which].T
+        column[splits] = of_column
+        nodes = splits[places >= 0]
+        missing[nodes], number[nodes] = sides[places >= 0], places[places >= 0]
+        threshold[nodes], bins[nodes] = 0.0, -1
         new: Any = old | dict(zip(names, (column, threshold, bins, missing, number), strict=True))
         new["set_offset"] = np.cumsum([0, *map(len, sets)], dtype=np.int64)
         new["set_code"] = np.concatenate([np.empty(0, np.int32), *sets])
         return new  # type: ignore[no-any-return]
+
+    def _category_split(self, key: tuple[int, float]) -> tuple[int, int, NDArray[np.int32] | None]:
+        """The model's column behind a split, and where it is one by a set: the side of missing values, and the codes.
+
+        The codes are those whose statistic is at most the threshold.
+        """
+        if key not in self._splits:
+            grown, codes, side = self._grown[key[0]], None, 0
+            if grown.values is not None and grown.cuts is not None:
+                left = grown.values <= grown.cuts[int(key[1])]
+                missing, new = map(int, left[-2:])
+                codes, side = np.flatnonzero(left[:-2]).astype(np.int32), missing + 2 * (new != missing)
+            self._splits[key] = self._column(grown), side, codes
+        return self._splits[key]
 
     def _column(self, grown: EncodedColumn) -> int:
         """The model's column behind one that trees grow on."""
@@ -178,34 +203,31 @@ class EncodedTraining:
             self._used[grown.sources], self._stale = grown.keys, True
         return self._given.n_columns + list(self._used).index(grown.sources)
 
-    def _sources_of(self, tree: Tree) -> list[Sources]:
-        """The sources of every split; none in leaves, and where missing values are separated from numbers."""
-        found: list[Sources] = []
-        for column, threshold in zip(tree["column"].tolist(), tree["threshold"].tolist(), strict=True):
-            grown = self._grown[column]
-            numeric = grown.values is None and grown.sources[0][0] not in self._given.categories
-            own = ((grown.sources[0][0], threshold),) if numeric else grown.sources
-            found.append(() if column < 0 or (numeric and threshold == np.inf) else own)
-        return found
+    def _sources_of(self, column: int, threshold: float) -> Sources:
+        """The sources of a split; none where missing values are separated from numbers."""
+        grown = self._grown[column]
+        if grown.values is not None or grown.sources[0][0] in self._given.categories:
+            return grown.sources
+        return () if threshold == np.inf else ((grown.sources[0][0], threshold),)
 
     def _rebuild(self, gone: Sequence[int], new: Sequence[CombinedColumn], scores: Sequence[Floats]) -> None:
         """Replace columns to grow on: all trainers are made again, with these scores."""
         goal = self._plan
         self._grown = [one for j, one in enumerate(self._grown) if j not in gone]
-        added = [(one, values) for one in new for values in self._later(one)]
-        self._sets = {}
-        cuts = [SIXTEENTHS] * len(added)
-        if added and not self._classes:
-            cuts = [self._cuts(values) for values in self._ordered(new, self._orders[0])]
+        added = [list(self._statistics(one)) for one in new]
+        self._splits = {}
+        cuts = self._cuts(added)
         between = [np.arange(0.5, len(own)) for own in cuts]
         for which in reversed(range(len(self._orders))):  # the last first: trees do not grow on it
-            codes = map(self._codes, self._ordered(new, self._orders[which]), cuts)
-            grows = which < len(self._orders) - 1
+            codes, grows = self._codes(added, cuts, self._orders[which]), which < len(self._orders) - 1
             self._data[which] = coded_columns.replaced(self._data[which], gone, codes, between, grows)
             if self._given.n_rows > MANY_ROWS:
                 host.trim_heap()  # of hundreds of short-lived arrays
-        found = zip(added, cuts, strict=True)
-        self._grown += [EncodedColumn(one.sources, values, one.keys, own) for (one, values), own in found]
+        for target in self._targets:
+            target.free()
+        values = ((one.column, own) for column in added for one in column for own in one.values)
+        found = zip(values, cuts, strict=True)
+        self._grown += [EncodedColumn(one.sources, own, one.keys, of) for (one, own), of in found]
         self.growers = [
             one.device.Trainer(
                 one.binned, self._planes, self._weight, goal.objective.core, goal.objective.fields, goal.n_outputs,
@@ -228,40 +250,47 @@ class EncodedTraining:
         kinds = [Statistic(kind, tuple(priors)) for kind, priors in given or usual]
         return tuple(kind for kind in kinds if which == 0 or kind.kind != "counter")
 
-    def _later(self, one: CombinedColumn) -> Iterator[Floats]:
-        """The values of every code of a column for new rows: label after label, in the order of `Table`."""
-        for which, target in enumerate(self._targets):
-            yield from target_statistics.table(one.codes, one.size, target, self._kinds(one, which)).values()
+    def _statistics(self, one: CombinedColumn) -> Iterator[NewStatistic]:
+        """The statistics of a column, label after label, in the order of `Table`."""
+        codes = one.codes
+        for label, target in enumerate(self._targets):
+            for kind in self._kinds(one, label):
+                yield NewStatistic(one, label, kind, target_statistics.table(codes, one.size, target, [kind]).values())
 
-    def _ordered(self, new: Sequence[CombinedColumn], order: target_statistics.Codes) -> Iterator[Floats]:
-        """The values of columns in training, each row from the rows before it; columns in the order of `_later`."""
+    def _together(self, added: Sequence[list[NewStatistic]]) -> Iterator[list[NewStatistic]]:
+        """The statistics of some columns at a time."""
         each = max(self._n_threads, TOGETHER // (self._given.n_rows * (len(PRIORS) + 1)))
-        for first in range(0, len(new), each):
-            yield from self._ordered_together(new[first : first + each], order)
+        for first in range(0, len(added), each):
+            yield [one for column in added[first : first + each] for one in column]
 
-    def _ordered_together(self, new: Sequence[CombinedColumn], order: target_statistics.Codes) -> Iterator[Floats]:
-        """The values of some columns."""
-        found: list[list[Floats]] = [[] for _ in new]
-        for which, target in enumerate(self._targets):
-            alike: dict[tuple[Statistic, ...], list[int]] = {}
-            for place, one in enumerate(new):
-                alike.setdefault(self._kinds(one, which), []).append(place)
-            for kinds, places in alike.items():
-                codes, sizes = [new[place].codes for place in places], [new[place].size for place in places]
-                for kind in kinds:
-                    blocks = target_statistics.ordered(codes, sizes, target, [kind], order, self._n_threads)
-                    for place, block in zip(places, blocks, strict=True):
-                        found[place] += list(block)
-        return (one for values in found for one in values)
+    def _cuts(self, added: Sequence[list[NewStatistic]]) -> list[Floats]:
+        """The cuts of all values of statistics: of numbers, those of the values under the first permutation."""
+        if self._classes:
+            return [SIXTEENTHS for column in added for one in column for _ in one.values]
 
-    def _cuts(self, values: Floats) -> Floats:
-        """The cuts of a statistic of numbers."""
-        return self._given.device.cuts([[values]], self._weight, MAX_BINS, 1, self._n_threads)[0]
+        def values(label: int, kind: Statistic, codes: Any, sizes: Any, _: Any) -> Iterator[Floats]:
+            given = self._targets[label], [kind], self._orders[0], self._n_threads
+            return target_statistics.ordered(codes, sizes, *given)
 
-    def _codes(self, values: Floats, cuts: Floats) -> NDArray[np.uint8]:
-        """The codes of a statistic."""
-        binned = self._given.device.Binned([[values]], [cuts], self._n_threads, False, [0])
-        return np.array(binned.codes(0), np.uint8)
+        tables = ([*_by_kind(some, values)] for some in self._together(added))
+        how = self._weight, MAX_BINS, 1, self._n_threads
+        return [own for table in tables for own in self._given.device.cuts([table], *how)]
+
+    def _codes(
+        self, added: Sequence[list[NewStatistic]], cuts: Sequence[Floats], order: target_statistics.Codes
+    ) -> Iterator[NDArray[np.uint8]]:
+        """The codes of all values of statistics in training, each row from the rows before it."""
+        every = iter(cuts)
+        for some in self._together(added):
+            own = [[next(every) for _ in one.values] for one in some]
+
+            def bins(
+                label: int, kind: Statistic, codes: Any, sizes: Any, places: Any, own: Any = own
+            ) -> Iterator[NDArray[np.uint8]]:
+                given = self._targets[label], kind, order, [own[place] for place in places], self._n_threads
+                return target_statistics.ordered_bins(codes, sizes, *given)
+
+            yield from _by_kind(some, bins)
 
     def _configure(self) -> None:
         """Configure the splits of all trainers."""
@@ -281,15 +310,21 @@ class EncodedTraining:
             sampling.prepare(grower, self._params, self._given, self._row_classes)
         self._stale = False
 
-    def _set(self, key: tuple[int, float]) -> tuple[NDArray[np.int32], int]:
-        """The codes whose statistic is at most a threshold, and the sides of missing values and unseen categories."""
-        if key not in self._sets:
-            values, cuts = self._grown[key[0]].values, self._grown[key[0]].cuts
-            assert values is not None and cuts is not None
-            left = values <= cuts[int(key[1])]
-            missing, new = map(int, left[-2:])
-            self._sets[key] = np.flatnonzero(left[:-2]).astype(np.int32), missing + 2 * (new != missing)
-        return self._sets[key]
+
+def _by_kind(some: Sequence[NewStatistic], encode: Callable[..., Iterator[Any]]) -> Iterator[Any]:
+    """The columns of all statistics in their order; those of one label and kind are encoded together.
+
+    ``encode``: takes label, kind, the codes of columns, how many each has, and their places in `some`.
+    """
+    alike: dict[tuple[int, Statistic], list[int]] = {}
+    for place, one in enumerate(some):
+        alike.setdefault((one.label, one.kind), []).append(place)
+    blocks: dict[int, Any] = {}
+    for (label, kind), places in alike.items():
+        columns = [some[place].column for place in places]
+        found = encode(label, kind, [one.codes for one in columns], [one.size for one in columns], places)
+        blocks |= zip(places, found, strict=True)
+    return (values for place in range(len(some)) for values in blocks[place])
 
 
 def _targets(goal: Objective, label: Floats, weight: Floats | None) -> tuple[list[Target], bool]:

@@ -38,9 +38,16 @@ nb::ndarray<nb::numpy, int32_t> py_hash_order(uint64_t seed, uint64_t which, std
   return array(without_gil([&] { return hash_order(seed, which, c, n); }));
 }
 
-nb::ndarray<nb::numpy, double> py_encode(nb::sequence code_list, nb::sequence n_code_list, Longs2 mass,
-                                         std::optional<Ints> count, Ints order, double mass_unit, double count_unit,
-                                         nb::sequence prior_list, int n_threads) {
+void check_codes(const Ints& code, int64_t n, int32_t n_codes) {
+  if ((int64_t)code.shape(0) != n) refuse("there must be one code a row");
+  for (int64_t i = 0; i < n; i++)
+    if (code.data()[i] < UNSEEN || code.data()[i] >= n_codes) refuse("a code is -2, -1 or below n_codes");
+}
+
+// cuts: of every value; none: the values themselves are asked for.
+nb::object py_encode(nb::sequence code_list, nb::sequence n_code_list, Longs2 mass, std::optional<Ints> count,
+                     Ints order, double mass_unit, double count_unit, nb::sequence prior_list, int n_threads,
+                     std::optional<nb::sequence> cut_list) {
   const std::vector<Ints> codes = list_of<Ints>(code_list);
   const std::vector<int32_t> n_codes = list_of<int32_t>(n_code_list);
   const std::vector<double> priors = list_of<double>(prior_list);
@@ -48,21 +55,40 @@ nb::ndarray<nb::numpy, double> py_encode(nb::sequence code_list, nb::sequence n_
   if (codes.size() != n_codes.size()) refuse("there must be one number of codes a column");
   Encode e{{},        n_codes,    mass.data(), (int64_t)mass.shape(0), counts_of(count, n), order.data(), n_order, n,
            mass_unit, count_unit, priors};
-  for (size_t c = 0; c < codes.size(); c++) {
-    if ((int64_t)codes[c].shape(0) != n) refuse("there must be one code a row");
-    for (int64_t i = 0; i < n; i++)
-      if (codes[c].data()[i] < UNSEEN || codes[c].data()[i] >= n_codes[c]) refuse("a code is -2, -1 or below n_codes");
-    e.code.push_back(codes[c].data());
-  }
+  for (size_t c = 0; c < codes.size(); c++) check_codes(codes[c], n, n_codes[c]), e.code.push_back(codes[c].data());
   for (int64_t i = 0; i < n_order; i++)
     if (order.data()[i] < 0 || order.data()[i] >= n) refuse("no such row in the order");
   threads_of(n_threads);
-  auto value = std::make_unique<Memory>(codes.size() * mass.shape(0) * priors.size() * (size_t)n * sizeof(double));
-  without_gil([&] {
-    if (value->size() > 0) memset(value->as<void>(), 0, value->size());
-    encode(e, value->as<double>(), n_threads);
-  });
-  return array_of<double>(std::move(value), {codes.size(), mass.shape(0), priors.size(), (size_t)n});
+  const size_t n_values = codes.size() * mass.shape(0) * priors.size();
+  const std::vector<size_t> shape{codes.size(), mass.shape(0), priors.size(), (size_t)n};
+  auto zeros = [&](size_t size) {
+    auto memory = std::make_unique<Memory>(n_values * (size_t)n * size);
+    if (memory->size() > 0) memset(memory->as<void>(), 0, memory->size());
+    return memory;
+  };
+  if (!cut_list) {
+    auto value = zeros(sizeof(double));
+    without_gil([&] { encode(e, value->as<double>(), n_threads); });
+    return nb::cast(array_of<double>(std::move(value), shape));
+  }
+  const std::vector<std::vector<double>> given = cuts_of(*cut_list, false);
+  if (given.size() != n_values) refuse("there must be one list of cuts a value");
+  for (const auto& own : given)
+    if (own.size() > 254) refuse("codes in bytes have at most 254 cuts");
+  const std::vector<PaddedCuts> cuts(given.begin(), given.end());
+  auto bins = zeros(1);
+  without_gil([&] { encode(e, cuts, bins->as<uint8_t>(), n_threads); });
+  return nb::cast(array_of<uint8_t>(std::move(bins), shape));
+}
+
+nb::ndarray<nb::numpy, int64_t> py_sum_by_code(Ints code, int32_t n_codes, Longs2 mass, std::optional<Ints> count) {
+  const int64_t n = (int64_t)mass.shape(1), n_masses = (int64_t)mass.shape(0);
+  if (n_codes < 0) refuse("n_codes must not be negative");
+  check_codes(code, n, n_codes);
+  const int32_t* counts = counts_of(count, n);
+  std::vector<int64_t> sum((size_t)(n_masses + 1) * ((size_t)n_codes + 1), 0);
+  without_gil([&] { sum_by_code(code.data(), n_codes, mass.data(), n_masses, counts, n, sum.data()); });
+  return array(std::move(sum), {(size_t)n_masses + 1, (size_t)n_codes + 1});
 }
 
 nb::ndarray<nb::numpy, int32_t> py_combine(nb::handle x, Longs offset, Ints column, Ints n_codes, Doubles threshold,
@@ -114,7 +140,8 @@ void bind_codes(nb::module_& m) {
   m.def("hash_order", py_hash_order, "seed"_a, "which"_a, "count"_a.none(), "n"_a);
   m.def("trim_heap", [] { without_gil([] { trim_heap(); }); });
   m.def("encode", py_encode, "codes"_a, "n_codes"_a, "mass"_a, "count"_a.none(), "order"_a, "mass_unit"_a,
-        "count_unit"_a, "priors"_a, "n_threads"_a);
+        "count_unit"_a, "priors"_a, "n_threads"_a, "cuts"_a.none() = nb::none());
+  m.def("sum_by_code", py_sum_by_code, "codes"_a, "n_codes"_a, "mass"_a, "count"_a.none());
   m.def("combine", py_combine, "table"_a, "offset"_a, "column"_a, "n_codes"_a, "threshold"_a, "key_offset"_a, "key"_a,
         "n_threads"_a);
   m.def("cross", py_cross, "table"_a, "kind"_a, "left"_a, "right"_a, "offset"_a, "mean"_a, "n_threads"_a);

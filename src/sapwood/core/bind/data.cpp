@@ -118,7 +118,9 @@ Binned* of_codes(nb::iterable columns, nb::sequence cut_list, nb::sequence n_cat
     using Code = decltype(zero);
     const Code* at = static_cast<const Code*>(codes.data());
     const uint32_t most = (uint32_t)(binned->n_bins[column] - 1 + (missing[column] != 0));
-    if (std::any_of(at, at + n_rows, [&](Code c) { return c > most; })) refuse("a code is too large");
+    Code top = 0;
+    for (int64_t i = 0; i < n_rows; i++) top = std::max(top, at[i]);
+    if (top > most) refuse("a code is too large");
     binned->add_codes(column, at);
   };
   for (nb::handle item : columns) {
@@ -208,6 +210,12 @@ void bind_data(nb::module_& m) {
                      for (const Slot& s : b.layout.slots) slots.push_back(s.columns);
                      return slots;
                    })
+      .def_prop_ro("has_lists",
+                   [](const Binned& b) {
+                     return std::any_of(b.default_code.begin(), b.default_code.end(), [](int c) { return c >= 0; });
+                   })
+      .def_prop_ro("has_missing",
+                   [](const Binned& b) { return std::vector<bool>(b.has_missing.begin(), b.has_missing.end()); })
       .def("codes", codes, "column"_a)
       .def("codes_of_rows", codes_of_rows, "column"_a, "start"_a, "n"_a)
       .def("listed", listed, "n_threads"_a)

@@ -39,6 +39,14 @@ void set_leaf_ids(PyTrainer& s, int output, Ints leaf_id, int64_t n_leaves) {
   without_gil([&] { s.trainer->set_leaf_ids(output_of(s, output), leaf_id.data(), (size_t)n_leaves); });
 }
 
+void assign_rows(PyTrainer& s, int output, const Binned& table, Ints column, Ints bin, Bytes missing_left, Ints left,
+                 Ints set, Longs set_offset, Ints set_code) {
+  const TreeView tree = tree_over(table, column, bin, missing_left, left, set, set_offset, set_code);
+  if (tree.n_leaves() > (int)MAX_LEAF_IDS) refuse("rows can be assigned to at most 65,536 leaves");
+  if (table.n_rows != s.trainer->n_rows()) refuse("every row needs a leaf");
+  without_gil([&] { s.trainer->assign_rows(output_of(s, output), table, tree); });
+}
+
 void relabel_leaves(PyTrainer& s, int output, std::optional<Ints> new_id, Doubles value) {
   const size_t n = s.trainer->n_leaves(leaves_of(s, output)), n_new = value.shape(0);
   if (new_id ? new_id->shape(0) != n : n_new != n) refuse("every leaf needs a new id and a value");
@@ -154,6 +162,8 @@ void bind_leaves(nb::class_<PyTrainer>& trainer) {
           },
           "output"_a, "value"_a)
       .def("set_leaf_ids", set_leaf_ids, "output"_a, "leaf_id"_a, "n_leaves"_a)
+      .def("assign_rows", assign_rows, "output"_a, "table"_a, "column"_a, "bin"_a, "missing_left"_a, "left"_a, "set"_a,
+           "set_offset"_a, "set_code"_a)
       .def("relabel_leaves", relabel_leaves, "output"_a, "new_id"_a.none(), "value"_a)
       .def("set_table", set_table, "table"_a)
       .def("standardise", standardise, "bounds"_a.none())

@@ -401,6 +401,13 @@ void Trainer::set_leaf_ids(int output, const int32_t* id, size_t n_leaves) {
   leaves_[output].set_ids(id, rows_.n, n_leaves, rows_.n_threads);
 }
 
+void Trainer::assign_rows(int output, const Binned& table, const TreeView& tree) {
+  LeafState& l = leaves_[output];
+  flush(output);
+  l.value.assign((size_t)tree.n_leaves(), 0.0), l.linear = {};
+  apply(table, tree, l.buffer(rows_.n, l.value.size()), rows_.n_threads);
+}
+
 void Trainer::relabel_leaves(int output, const std::vector<int32_t>& new_id, std::vector<double> value) {
   leaves_[output].relabel(new_id, std::move(value), rows_.n, rows_.n_threads);
 }

@@ -70,6 +70,8 @@ class Trainer {
   size_t n_leaves(int output) const { return leaves_[output].value.size(); }
   std::vector<int32_t> leaf_ids(int output) const { return leaves_[output].list_ids(rows_.n); }
   void set_leaf_ids(int output, const int32_t* id, size_t n_leaves);  // (n) leaves of a tree grown elsewhere, values 0
+  // The same, found here: the tree splits the codes of another table of these rows.
+  void assign_rows(int output, const Binned& table, const TreeView& tree);
   void relabel_leaves(int output, const std::vector<int32_t>& new_id, std::vector<double> value);
   // The values that growth would give the leaves of a tree at the present gradients of all rows; it is then the tree of
   // the outputs [first, end), as if it had just grown.

@@ -17,6 +17,7 @@ from sapwood.errors import warn
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
+_SPLITS = ("column", "bin", "missing_left", "left", "set", "set_offset", "set_code")  # arrays of a tree
 
 
 class Hosted:
@@ -119,13 +120,15 @@ class Hosted:
         return found
 
     def restore(self, output: int, *, value: Floats, **tree: Any) -> None:
-        names = ("column", "bin", "missing_left", "left", "set", "set_offset", "set_code")
-        node: Ints = _core.apply(self._binned.host, *[tree[name] for name in names], self._host_arguments[-1])  # type: ignore[call-arg]
         is_leaf = tree["left"] == 0
-        number = np.cumsum(is_leaf, dtype=np.int32) - 1
-        self.set_leaf_ids(output, number[node], int(is_leaf.sum()))
+        self.assign_rows(output, self._binned, *[tree[name] for name in _SPLITS])
         self.relabel_leaves(output, None, value[is_leaf])
         self._mark_used(tree["column"][~is_leaf])
+
+    def assign_rows(self, output: int, table: Any, *splits: Any) -> None:
+        node: Ints = _core.apply(table.host, *splits, self._host_arguments[-1])  # type: ignore[call-arg]
+        is_leaf = splits[_SPLITS.index("left")] == 0
+        self.set_leaf_ids(output, (np.cumsum(is_leaf, dtype=np.int32) - 1)[node], int(is_leaf.sum()))
 
     # ---- Linear leaves ----------------------------------------------------------------------------------------------
 

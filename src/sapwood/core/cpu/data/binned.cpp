@@ -402,6 +402,9 @@ void Binned::codes(int column, int64_t from, int64_t n, Code* out) const {
         if (e.rows[i] >= first && e.rows[i] < end) to[e.rows[i] - first] = (Code)e.codes[i];
     } else if (own.empty() && slot.code_bytes == sizeof(Code)) {
       memcpy(to, (const Code*)plane(s, at) + first, (size_t)(end - first) * sizeof(Code));
+    } else if (!own.empty() && slot.code_bytes == 1) {
+      const uint8_t* code = (const uint8_t*)plane(s, at) + first;
+      for (int64_t i = 0; i < end - first; i++) to[i] = own[code[i]];
     } else {
       for (int64_t i = first; i < end; i++) {
         const uint32_t code = slot_code(s, at, i);

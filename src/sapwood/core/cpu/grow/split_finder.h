@@ -15,12 +15,12 @@ namespace sapwood {
 inline std::vector<int> sample_columns(const std::vector<int>& columns, double fraction, uint64_t k) {
   if (fraction >= 1.0) return columns;
   const size_t n = std::max<size_t>(1, (size_t)(fraction * (double)columns.size() + 0.5));
-  std::vector<std::pair<uint64_t, int>> order;
-  for (const int c : columns) order.push_back({draw(k, c), c});
-  std::sort(order.begin(), order.end());
-  order.resize(std::min(n, order.size()));
-  std::vector<int> kept;
-  for (const auto& [_, c] : order) kept.push_back(c);
+  if (n >= columns.size()) return columns;
+  std::vector<std::pair<uint64_t, int>> order(columns.size());
+  std::transform(columns.begin(), columns.end(), order.begin(), [k](int c) { return std::pair(draw(k, c), c); });
+  std::nth_element(order.begin(), order.begin() + n, order.end());
+  std::vector<int> kept(n);
+  std::transform(order.begin(), order.begin() + n, kept.begin(), [](const auto& one) { return one.second; });
   std::sort(kept.begin(), kept.end());
   return kept;
 }

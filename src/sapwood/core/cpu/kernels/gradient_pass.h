@@ -102,6 +102,11 @@ static uint64_t max_abs_bits(uint64_t top, const double* x, int n) {
   return (uint64_t)most;
 }
 
+static void clear_rows(const uint8_t* keep, const int32_t* count, int n, double* x) {
+  for (int i = 0; i < n && keep != nullptr; i++) x[i] = keep[i] != 0 ? x[i] : 0.0;
+  for (int i = 0; i < n && count != nullptr; i++) x[i] = count[i] > 0 ? x[i] : 0.0;
+}
+
 static void to_fixed(const double* x, double scale, int64_t* q, int n) {
   for (int i = 0; i < n; i++) q[i] = rounded62(x[i] * scale);
 }

@@ -22,8 +22,8 @@ namespace sapwood {
 
 const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
   static constexpr Kernels table = {
-      {gradients, evaluate, quantise, project, max_abs_bits, to_fixed, knots, margins, add_leaf_values, gradient_norms,
-       abs_gradients, sample_rows, requantise, select_window, apply_link, pairs, places, list_exp},
+      {gradients, evaluate, quantise, project, max_abs_bits, clear_rows, to_fixed, knots, margins, add_leaf_values,
+       gradient_norms, abs_gradients, sample_rows, requantise, select_window, apply_link, pairs, places, list_exp},
       {histogram, histogram_outputs, histogram_wide, histogram_pairs, histogram_lists, histogram_lists_pairs, flush,
        add, subtract, subtract_packed, pack, marginalise, sorted_sums},
       {scan_column, may_split, scan_level, scan_level_cosine, scan_tails, codes_in_node, mark, move},

@@ -247,7 +247,9 @@ struct RowKernels {  // gradient_pass.h, row_sample.h, pairs.h
   // rows [at, at + n), n <= BLOCK; a: of one output
   void (*quantise)(const QuantiseArgs& a, int64_t at, int n, const double* g, const double* h);
   void (*project)(const ProjectArgs&);
-  uint64_t (*max_abs_bits)(uint64_t top, const double* x, int n);      // bits of the largest |x|, or `top` if larger
+  uint64_t (*max_abs_bits)(uint64_t top, const double* x, int n);  // bits of the largest |x|, or `top` if larger
+  // x = 0 where a row has keep = 0 or a count of 0; either may be null.
+  void (*clear_rows)(const uint8_t* keep, const int32_t* count, int n, double* x);
   void (*to_fixed)(const double* x, double scale, int64_t* q, int n);  // q = rint(x * scale), |q| <= 2^62
   void (*knots)(int objective, const double* field, const double* score, const double* label, int n, double* at,
                 double* mass, double* level);

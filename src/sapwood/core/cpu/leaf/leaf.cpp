@@ -116,8 +116,9 @@ void derive_rows(const LeafRows& r, const double* step, double* const* derived, 
       auto leave_out = [&](int i) {
         for (int k = first; k < N_SUMS; k++) derived[k][at + i] = 0.0;
       };
-      for (int i = 0; i < n && !r.takes_all(); i++)
-        if (!r.takes(at + i)) leave_out(i);
+      for (int k = first; k < N_SUMS && !r.takes_all(); k++)
+        kernels().clear_rows(r.in_sample == nullptr ? nullptr : r.in_sample + at,
+                             r.weights.given ? &r.weights.repeats[at] : nullptr, n, derived[k] + at);
       uint64_t most = 0;
       for (int k = first; k < N_SUMS; k++) most = kernels().max_abs_bits(most, derived[k] + at, n);
       for (int i = 0; i < n && most >= INFINITE; i++)
@@ -142,7 +143,7 @@ struct LeafSum {
 std::vector<LeafSum> sum_by_leaf(const LeafRows& r, double* const* derived, bool losses, const double* scale) {
   const int n_threads = threads_for(r.n, r.n_threads), first = losses ? LOSS : GRADIENT;
   std::vector<std::vector<LeafSum>> local(n_threads);
-  const bool repeated = r.weights.integral;
+  const bool repeated = r.weights.integral && !r.weights.zero_one;  // rows of weight 0 are 0 already
   run(n_threads, task_count(r.n), [&](int64_t t, int worker) {
     if (local[worker].empty()) local[worker].assign(r.n_leaves, LeafSum{});
     int64_t q[N_SUMS][BLOCK];
