@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sapwood.device import cuda
 from sapwood.device.cuda.binned import find_cuts
 from sapwood.device.cuda.job import CORE
+from sapwood.device.cuda.plan import ROUNDED
 from sapwood.device.cuda.runtime import ROW_KERNELS, SETTINGS, digest, row_defines
 
 HERE = Path(__file__).resolve().parent
@@ -149,6 +150,25 @@ class Emulated:
 
     def capture(self, work: Callable[[], None]) -> None:
         return None
+
+
+class Counted(Emulated):
+    """Device memory that is counted."""
+
+    total, most = 0, 1 << 40
+
+    def zeros(self, shape: Any, kind: Any) -> NDArray[Any]:
+        found = super().zeros(shape, kind)
+        self.total += -(-found.nbytes // ROUNDED) * ROUNDED
+        return found
+
+    def array(self, values: NDArray[Any]) -> NDArray[Any]:
+        found = self.zeros(values.shape, values.dtype)
+        found[...] = values
+        return found
+
+    def free(self) -> int:
+        return self.most
 
 
 def device(kind: type[Emulated] = Emulated) -> SimpleNamespace:

@@ -187,11 +187,15 @@ def _growth(params: Mapping[str, Any]) -> dict[str, Any]:
     fields = dict.fromkeys(sampling.SAMPLERS[name]["fields"], 0.5)
     unit = params["hessian"] == "none" and params["leaf_estimation"] != "gradient"
     draws = 0.5 if params["subsample_by_class"] is not None else params["subsample"]
+    n_copies, several = params["n_parallel_trees"], params["n_parallel_trees"] > 1
+    if params["boosting"] == "forest" and not params["random_strength"]:
+        n_copies *= params["n_estimators"]
     return {
         "sampler": (name, fields), "subsample": draws, "policy": policy, "limits": limits,
         "precision": params["precision"], "unit_search": unit,
         "together": params["multi_strategy"] == "multi_output_tree", "sketch": params["sketch_outputs"] or 0,
-        "cosine": params["score_function"] == "cosine",
+        "cosine": params["score_function"] == "cosine", "n_copies": n_copies,
+        "adds_later": several and params["boosting"] == "plain",
     }  # fmt: skip
 
 

@@ -32,11 +32,10 @@ inline double nearest(const int64_t* part) {
 inline void begin_ranks(const Job& j, int k, const Output& o, Growth& t) {
   t.noise_scale = 0.0;
   if (j.noisy) {
-    Output& all = (Output&)j.all_output[k];  // g^2 / h, from the units of all rows' wide numbers to those of the search
+    const Output& all = j.all_output[output_of(j, k)];  // g^2 / h, from units of all rows' wide numbers to the search's
     const double g = nearest(all.noise), h = nearest(all.noise + 4);
     const int shift = (t.scale.bits - 2 * t.scale.g + t.scale.h) - (WIDE - 2 * all.narrow.g + all.narrow.h);
     t.noise_scale = j.turn->random_strength * (h == 0.0 ? 0.0 : sqrt(g / h)) * sqrt(power_of_two(shift));
-    for (int64_t& part : all.noise) part = 0;
   }
   const uint32_t* used = k == place_of_tree() ? j.used + j.n_tiles : j.used;  // the first trees of the round
   for (int w = 0; w < j.n_tiles && j.first_use != nullptr; w++) {
@@ -45,13 +44,13 @@ inline void begin_ranks(const Job& j, int k, const Output& o, Growth& t) {
   }
 }
 
-// Fixes the scales of an output, and what the search of its tree needs; its first node. k: the output; own_min_samples:
+// Fixes the scales of an output, and what the search of its tree needs; its first node. k: the tree; own_min_samples:
 // what min_samples_leaf="auto" means
 inline void begin_tree(const Job& j, int k, double own_min_samples) {
-  Output& o = j.output[k];
+  Output& o = j.output[gradients_of(j, k)];
   Growth& t = growth_of(j, k);
-  fix_scales(j, o);
-  const int32_t n_rows = j.all_rows ? (int32_t)j.n : j.growth->n_rows;
+  if (j.n_copies == 1) fix_scales(j, o);  // else it has been done: other blocks read them
+  const int32_t n_rows = j.all_rows ? (int32_t)j.n : j.growth[copy_of(j, k)].n_rows;
   t.scale = o.is_narrow ? o.narrow : Scale{WIDE, o.narrow.g, o.narrow.h};
   const double gs = g_scale(t.scale), hs = h_scale(t.scale);
   t.unit = hs / (gs * gs);
@@ -122,7 +121,7 @@ SAPWOOD_KERNEL void begin(SAPWOOD_JOB, int given, int) {
   if (is_joint(j)) {
     if (blockIdx.x == 0) begin_joint(j);
   } else if (blockIdx.x == 0 && threadIdx.x == 0) {
-    begin_tree(j, k, j.output[k].own_min_samples);
+    begin_tree(j, k, j.output[gradients_of(j, k)].own_min_samples);
     if (place_of_tree() == 0 && !j.one_tree)
       j.growth->n_finished += n_beside();  // no block reads it before the last step
   }
@@ -140,8 +139,8 @@ struct RowSource {         // where the rows of a node are listed
   bool has_words;  // the row list has the words of this output
   RowSource(const Job& j, int buffer, int k)
       : list(buffer >= 0 ? of_tree(j, j.lists) + buffer * j.n : nullptr),
-        sample(buffer == -2 ? j.sample : nullptr),
-        packed(j.packed + k * j.n),
+        sample(buffer == -2 ? j.sample + copy_of(j, k) * j.n : nullptr),
+        packed(j.packed + gradients_of(j, k) * j.n),
         has_words(!is_joint(j) || k == 0) {}
   Listed at(int64_t place) const {
     if (list != nullptr && has_words) return list[place];

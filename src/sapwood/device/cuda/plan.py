@@ -41,6 +41,8 @@ class Shape:
     together: bool = False  # vector leaves
     sketch: int = 0  # sums of their gradients that splits are searched by; 0: all
     cosine: bool = False
+    n_copies: int = 1  # whose trees grow on the same scores
+    adds_later: bool = False  # ... to which they are added once all have grown
     apart: bool = False  # trees of a round grow one after the other, as where little memory is free
 
 
@@ -106,7 +108,11 @@ def _trial(shape: Shape, n_rows: int) -> int:
     trainer._adapts = False  # the host finds a field of the objective
     trainer.set_split_preference(shape.cosine, [], [], [])
     trainer.set_sampler(shape.sampler[0], dict(shape.sampler[1]))
+    if shape.n_copies > 1:
+        trainer.expect([(0, 0, shape.subsample)] * shape.n_copies, 0)
     trainer.gradients(shape.precision, unit_search=shape.unit_search)
     trainer.sample(0, 0, shape.subsample)
     trainer.grow(shape.policy, {**shape.limits, "learning_rate": 0.1}, 0, 0, 0.0, shape.together, (), shape.sketch)
+    if shape.adds_later:
+        trainer.add_later(0)
     return int(run.total)

@@ -45,6 +45,7 @@ RULES = (
     "ranked",
     "narrow",
     "beside",
+    "copies",
 )  # what kernels of growth are compiled for
 POLICIES = ("depthwise", "symmetric", "leafwise")  # by the numbers that core/cuda/job.h gives them
 
