@@ -278,6 +278,12 @@ TASKS["leafwise/depth"] = Task({"grow_policy": "leafwise", "max_leaves": 20, "ma
 TASKS["depthwise/1M rows"] = Task(
     {"objective": "logistic", "grow_policy": "depthwise", "max_depth": 6}, n_rows=1_000_000, n_columns=28, rounds=3
 )
+for sampler in ("goss", "mvs"):  # many rows have nearly the norm of the threshold
+    TASKS[f"depthwise/1M {sampler}"] = Task(
+        {"max_depth": 4, "sampling": sampler, "subsample": 0.5 if sampler == "mvs" else 1.0, "learning_rate": 0.9},
+        n_rows=1_000_000,
+        rounds=3,
+    )
 TASKS["depthwise/1M forest"] = Task(
     {"objective": "logistic", **FOREST, "grow_policy": "depthwise", "max_depth": 6}, n_rows=1_000_000, rounds=6
 )

@@ -73,6 +73,12 @@ def test_trees_side_by_side_in_batches(name: str, most: int, device: None, monke
     assert [n for kernel, n in launched if kernel == "begin"] == {1: [1] * 5, 3: [3, 2]}[most] * 3
 
 
+def test_norms_beside_that_of_the_threshold_count_once(device: None) -> None:
+    """A row whose norm was in the next 1,024 above the last digit's range was counted there as well."""
+    task = tasks.Task({"max_depth": 4, "sampling": "mvs", "subsample": 0.8}, missing=0.1, weight="whole", rounds=2)
+    assert tasks.train(task, "emulated").to_bytes() == tasks.train(task).to_bytes()
+
+
 @pytest.mark.parametrize("name", ["depthwise/logistic", "depthwise/softmax"])
 def test_rows_that_are_held_out(name: str, device: None) -> None:
     task = tasks.small(name)

@@ -7,7 +7,8 @@
 namespace sapwood {
 
 constexpr int DIGIT_BITS = 11, N_DIGITS = 1 << DIGIT_BITS, MAX_SCALE_GAP = 900;
-constexpr int DIGIT_SHIFTS[3] = {21, 10, 0};  // of 32-bit numbers
+constexpr int DIGIT_SHIFTS[3] = {21, 10, 0};                        // of 32-bit numbers
+constexpr int DIGIT_RANGE[3] = {N_DIGITS, N_DIGITS, N_DIGITS / 2};  // the last one has ten bits
 
 inline int own_copy() { return blockIdx.z; }  // of the round, whose sample a block draws
 
@@ -67,7 +68,7 @@ inline void count_digits(const Job& j, int digit, bool ties) {
     if (ties && (int64_t)x != s.norm) continue;
     if (ties) x = (uint32_t)(draw(j.turn->tie_key[own_copy()], (uint64_t)row) >> 32);
     const int64_t d = ((int64_t)x - s.at) >> DIGIT_SHIFTS[digit];
-    if (d < 0 || d >= N_DIGITS) continue;
+    if (d < 0 || d >= DIGIT_RANGE[digit]) continue;
     atomicAdd(&rows[d], 1u);
     add_to(&sums[d], x);
   }
