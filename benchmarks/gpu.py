@@ -146,6 +146,24 @@ def forests(n_rows: int = 100_000) -> None:
             print(f"  {kind}, {grower}: {times}, {same}", flush=True)
 
 
+def lines(n_rows: int = 100_000) -> None:
+    """Milliseconds per tree with linear leaves, and with constant ones; on the CPU once."""
+    X, y = table(n_rows, 28)
+    sets = {
+        name: sapwood.Dataset(X, label=y, device=name, max_bins=255, linear_leaves=True) for name in ("cuda", "cpu")
+    }
+    print(f"{n_rows} x 28, ms per tree of 50: constant leaves, linear leaves, linear leaves on the CPU", flush=True)
+    for units in ("raw", "standard"):
+        for grower, limits in GROWERS.items():
+            params = {**PARAMS, **limits, "n_estimators": 50}
+            linear = {**params, "linear_leaves": True, "linear_units": units}
+            took = [
+                seconds(lambda own=own, name=name: sapwood.train(own, sets[name]), turns) / 50 * 1e3  # type: ignore[misc]
+                for own, name, turns in ((params, "cuda", 3), (linear, "cuda", 3), (linear, "cpu", 1))
+            ]
+            print(f"  {units} units, {grower}: {took[0]:.3f}, {took[1]:.3f}, {took[2]:.3f}", flush=True)
+
+
 def folds(data: sapwood.Dataset) -> None:
     """Five folds of 100 rounds, with `logloss` after each."""
     for grower, limits in CLASSES.items():
@@ -170,9 +188,10 @@ def main() -> None:
     parser.add_argument("--tables", default="100000x28,1000000x28,10000000x28,1000000x200")
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--forests", action="store_true", help="the table of forests alone")
+    parser.add_argument("--lines", action="store_true", help="the table of linear leaves alone")
     given = parser.parse_args()
-    if given.forests:
-        return forests()
+    if given.forests or given.lines:
+        return forests() if given.forests else lines()
     ratios = []
     for size in given.tables.split(","):
         n_rows, n_columns = map(int, size.split("x"))
@@ -198,6 +217,7 @@ def main() -> None:
             classes(X)
             folds(data)
             forests(n_rows)
+            lines(n_rows)
         if (n_rows, n_columns) == (1_000_000, 28):
             predictions(data, X)
             validation(X, y)

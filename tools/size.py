@@ -15,9 +15,9 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".cu"}
 # Lines of src/ in all. 48,500 with the command line, plots, the report, Dask, ranking and survival; room for streaming,
 # distributions, raw text and the rest of the GPU; 61,200 for what is left of issues 17 to 22 (of the GPU: Shapley
 # values, metrics; files of survival, holders that own columns); 61,500: trees side by side on the GPU; 61,900: a factor
-# for labels without noise, turns of held-out rows, sums of holders in native code; 62,200: copies of a round side by
-# side on the GPU.
-MAX_SOURCES = 62_200
+# for labels without noise, turns of held-out rows, sums of holders in native code; 62,800: copies of a round side by
+# side, and lines of leaves, on the GPU.
+MAX_SOURCES = 62_800
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
 WIDE_CLASSES = {
@@ -30,7 +30,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood": 805,  # the peers' names of what is here, warnings that others show
     "src/sapwood/params": 2140,  # what to write instead of the peers' names; defaults of other tasks
     "src/sapwood/device": 290,  # and arrays in the memory of a GPU
-    "src/sapwood/device/cuda": 2600,  # training, prediction, Shapley values, metrics, tables there; what comes next
+    "src/sapwood/device/cuda": 2850,  # training, prediction, Shapley values, metrics, tables there; copies, lines
     "src/sapwood/holders": 515,  # blocks with owners; sums that native code packs and adds
     "src/sapwood/data": 3840,  # tables binned again, or read where they lie; the rest is parts of dataset.py with heads
     "src/sapwood/data/streaming": 1500,  # stores on disk, made in two passes
@@ -53,7 +53,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/plot": 1550,  # sixteen plots; where they draw, in one place
     "src/sapwood/dask": 1575,  # and arguments of fit, scores, errors and warnings shown at the client
     "src/sapwood/core": 85,
-    "src/sapwood/core/math": 830,  # ranks of splits, metrics by row, for the CPU and the GPU
+    "src/sapwood/core/math": 900,  # ranks of splits, metrics by row, lines of leaves, for the CPU and the GPU
     "src/sapwood/core/objective": 505,  # about 24 lines a loss
     "src/sapwood/core/sampler": 110,
     "src/sapwood/core/grower": 55,
@@ -65,13 +65,13 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cpu/rows": 1360,
     "src/sapwood/core/cpu/group": 760,  # losses and metrics of whole groups
     "src/sapwood/core/cpu/grow": 4080,  # children made ahead of time; rows in place with other holders
-    "src/sapwood/core/cpu/leaf": 1540,
+    "src/sapwood/core/cpu/leaf": 1500,
     "src/sapwood/core/cpu/predict": 1690,  # bounds of explanations
-    "src/sapwood/core/cuda": 3820,  # categories, samplers, vector leaves, ranks of splits, metrics; trees side by side
+    "src/sapwood/core/cuda": 4250,  # categories, samplers, vector leaves, ranks of splits, metrics, lines of leaves
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 1955,  # and messages, tables that stream by, paths of trees for a device
     "tools": 1290,  # wheels
-    "benchmarks": 2880,  # one script a claim; unseen tables; seconds of survival by round; threads; forests on a GPU
+    "benchmarks": 2900,  # one script a claim; unseen tables; seconds of survival by round; threads; forests on a GPU
     "examples": 70,
 }
 FILE_BUDGET = {"src/sapwood/boost/loops/plain.py": 60}  # the loop rots first

@@ -41,6 +41,9 @@ SMALL = {  # threads and blocks, few of both
     "finish_tree": (32, 0),
     **dict.fromkeys(("fill_entries", "explain", "add_tree"), (64, 0)),
     **dict.fromkeys(("predict_rows_there", "measure_rows"), (64, 2)),
+    **dict.fromkeys(("count_lines", "group_lines", "range_lines", "total_lines", "sum_lines", "add_lines"), (64, 2)),
+    **dict.fromkeys(("begin_lines", "fix_lines", "solve_lines"), (32, 1)),
+    "place_lines": (64, 0),
 }
 
 
@@ -63,6 +66,7 @@ def compile_kernels(objective: str, made: Path) -> None:
         source, target = Path(room) / "kernels.cpp", Path(room) / "kernels.so"
         source.write_text(
             '#include "cuda/rows.cu"\n#include "cuda/grow.cu"\n#include "cuda/predict.cu"\n#include "cuda/prepare.cu"\n'
+            '#include "cuda/lines.cu"\n'
         )
         flags = ["-std=c++20", "-O1", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC"]
         flags += ["-w", "-DSAPWOOD_ISA=emulated", f"-I{CORE}", f'-DSAPWOOD_EMULATED="{HERE / "emulation.h"}"']

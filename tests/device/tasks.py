@@ -115,6 +115,19 @@ PARTS: dict[str, dict[str, Any]] = {  # each beside every grower
 }
 LINEAR, STANDARD = {"linear_leaves": True}, {"linear_units": "standard", "subsample": 0.7}
 TOGETHER = {"multi_strategy": "multi_output_tree"}
+LINES: dict[str, dict[str, Any]] = {  # of leaves
+    "standard": {"linear_units": "standard"},
+    "penalties": {"linear_lambda": 0.5, "linear_smooth": 0.0, "reg_lambda": 3.0, "min_samples_leaf": 30},
+    "goss": {"sampling": "goss", "learning_rate": 0.5},
+    "mvs": {"sampling": "mvs", "subsample": 0.5, "hessian": "none", "linear_units": "standard"},
+    "bayesian": {"objective": "softmax", "sampling": "bayesian"},
+    "pruned": {"ccp_alpha": 0.002, "linear_units": "standard"},
+    "vector": {"objective": "softmax", **TOGETHER},
+    "vector standard": {"objective": "softmax", **TOGETHER, "linear_units": "standard", "subsample": 0.7},
+    "forest": {"boosting": "forest", "subsample": 0.6, "linear_units": "standard"},
+    "copies": {"n_parallel_trees": 3, "subsample": 0.6, "linear_units": "standard"},
+    "dart": {"boosting": "dart", "rate_drop": 0.5, "skip_drop": 0.0},
+}
 VECTORS: dict[str, dict[str, Any]] = {
     "plain": {},
     "limits": {"min_child_weight": 4.0, "min_samples_leaf": 20, "min_split_gain": 0.3, "path_smooth": 3.0},
@@ -203,6 +216,26 @@ for grower, limits in GROWERS.items():
         TASKS[f"{grower}/{sampler} zeros"] = Task({**params, "objective": "absolute_error"}, weight="zeros")
     TASKS[f"{grower}/linear"] = Task({"objective": "logistic", **limits, **LINEAR}, data=LINEAR, missing=0.1)
     TASKS[f"{grower}/linear classes"] = Task({"objective": "softmax", **limits, **LINEAR, **STANDARD}, data=LINEAR)
+    for kind, more in LINES.items():
+        TASKS[f"{grower}/lines {kind}"] = Task(
+            {"objective": "logistic", **limits, **LINEAR, **more}, data=LINEAR, missing=0.1
+        )
+    for weight in ("whole", "real", "zeros"):
+        params = {"objective": "squared_error", **limits, **LINEAR, "linear_units": "standard"}
+        TASKS[f"{grower}/lines {weight}"] = Task(params, data=LINEAR, missing=0.1, weight=weight)
+        params = {**params, "linear_units": "raw", "sampling": "mvs", "subsample": 0.8}
+        TASKS[f"{grower}/lines raw {weight}"] = Task(params, data=LINEAR, missing=0.1, weight=weight)
+    for encoding in ("partition", "ordered"):
+        TASKS[f"{grower}/lines {encoding}"] = Task(
+            {"objective": "logistic", **limits, **LINEAR, "category_encoding": encoding, "linear_units": "standard"},
+            2000,
+            data=LINEAR,
+            missing=0.1,
+            categories=(3, 40),
+        )
+    TASKS[f"{grower}/100k lines"] = Task(
+        {"objective": "logistic", **limits, **LINEAR}, 100_000, 28, data=LINEAR, missing=0.02
+    )
     for vector, more in VECTORS.items():
         TASKS[f"{grower}/vector {vector}"] = Task({"objective": "softmax", **limits, **TOGETHER, **more}, missing=0.1)
     for kind, more in CLASSES.items():
@@ -274,6 +307,9 @@ for grower in ("depthwise", "leafwise"):
 TASKS["depthwise/deep"] = Task({"grow_policy": "depthwise", "max_depth": 9}, n_rows=20_000)
 TASKS["depthwise/leaves"] = Task({"grow_policy": "depthwise", "max_leaves": 13, "max_depth": 5})
 TASKS["leafwise/large"] = Task({"grow_policy": "leafwise", "max_leaves": 255}, n_rows=50_000, n_columns=12)
+TASKS["leafwise/large lines"] = Task(
+    {"grow_policy": "leafwise", "max_leaves": 255, "min_samples_leaf": 5, **LINEAR}, 20_000, 40, data=LINEAR
+)
 TASKS["leafwise/depth"] = Task({"grow_policy": "leafwise", "max_leaves": 20, "max_depth": 4})
 TASKS["depthwise/1M rows"] = Task(
     {"objective": "logistic", "grow_policy": "depthwise", "max_depth": 6}, n_rows=1_000_000, n_columns=28, rounds=3

@@ -128,7 +128,8 @@ def estimate_cost(
     bins, loss = (min(n_bins, 255),) * n_columns, "softmax" if n_outputs > 1 else "squared_error"
     no_fields: dict[str, float] = {}
     there = (n_rows, bins, (False,) * n_columns, n_outputs, 1, held, loss, no_fields)
-    return replace(cost, device=host.gpu_bytes(*there, **_growth(known)))
+    value_bytes = 8 if known["linear_leaves"] else 0
+    return replace(cost, device=host.gpu_bytes(*there, **_growth(known), value_bytes=value_bytes))
 
 
 @contextmanager
@@ -206,7 +207,8 @@ def _device_bytes(spec: TrainSpec, data: Dataset, **more: bool) -> int:
     n_labels = 1 if data.label is None or data.label.ndim == 1 else data.label.shape[1]
     goal = spec.objective
     there = (data.n_rows, tuple(data.n_bins), categories, spec.n_outputs, n_labels, weighted, goal.core, goal.fields)
-    return host.gpu_bytes(*there, **_growth(spec.params), **more)
+    value_bytes = 0 if data.values is None else data.values.itemsize
+    return host.gpu_bytes(*there, **_growth(spec.params), value_bytes=value_bytes, **more)
 
 
 def _check_device(spec: TrainSpec, data: Dataset) -> None:

@@ -38,7 +38,7 @@ class NextScores:
 
     def __init__(self, training: Training) -> None:
         self._training = training
-        there = getattr(training.trainer, "add_later", None) if training.values is None else None
+        there = getattr(training.trainer, "add_later", None)
         self._there: Any = None if there is None else training.trainer  # a device that adds them itself
         self._scores = training.trainer.scores() if there is None else np.empty(0)
 

@@ -3,6 +3,7 @@
 #pragma once
 #include "cuda/frontier.h"
 #include "cuda/gradient_pass.h"
+#include "cuda/wide_sum.h"
 
 namespace sapwood {
 
@@ -14,20 +15,6 @@ constexpr int MAX_PACKED_ROWS = 131071;           // rows whose narrow sums fit 
 constexpr int PART_BITS = 15;                     // of a number whose parts are added apart
 
 // ---------------------------------------------------------------------------------------------------- the root
-// A sum in four parts of 32 bits as the nearest float64.
-inline double nearest(const int64_t* part) {
-  uint64_t low = 0, high = 0, carry = 0;
-  for (int i = 0; i < 4; i++) {
-    const uint64_t sum = (uint64_t)part[i] + carry;
-    (i < 2 ? low : high) |= (sum & 0xffffffffu) << 32 * (i % 2);
-    carry = sum >> 32;
-  }
-  if (high == 0) return (double)low;
-  int shift = 0;  // the first bit of the sum becomes that of `high`
-  for (; !(high >> 63); shift++) high = high << 1 | low >> 63, low <<= 1;
-  return (double)(high | (low != 0)) * power_of_two(64 - shift);  // the last bit stands for all that are cut off
-}
-
 // The noise on a column's best split, and the columns that trees before this one have used.
 inline void begin_ranks(const Job& j, int k, const Output& o, Growth& t) {
   t.noise_scale = 0.0;
@@ -163,15 +150,6 @@ inline int find_item(const Item* items, int n, int64_t x) {
   }
   return low;
 }
-
-struct Span {  // of the concatenated rows of several nodes, what a block has
-  int64_t low, high;
-  Span(int64_t total, int64_t min_rows, int block, int n_blocks) {
-    int64_t each = (total + n_blocks - 1) / n_blocks;
-    each = each < min_rows ? min_rows : each;
-    low = block * each, high = low + each < total ? low + each : total;
-  }
-};
 
 struct NodeSplit {  // of a node: its rows and where they go
   int32_t begin, end, buffer, place, bin, missing_left;

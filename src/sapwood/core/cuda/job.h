@@ -370,6 +370,61 @@ struct MetricJob {  // the arguments of evaluations
   const uint64_t* sets;      // (sets, 4) a bit a code: 1: it goes right
 };
 
+struct LineTable {       // the values behind the bins
+  const char* data;      // (n, n_columns) float32 or float64, row by row
+  int64_t is_double;     //
+  int64_t n_columns;     //
+  const double* bounds;  // (n_columns, 3) of standard units, as in math/linear.h; null: raw units
+  const double* unit;    // (n_columns) of them; 0: the column has no coefficients
+};
+
+struct LineLeaves {          // those of a tree, and the sums over their rows
+  int64_t n_leaves;          //
+  const int32_t* column_at;  // (n_leaves + 1) the first column of each
+  int32_t* column;           // those of its branch IN OUT: then those with more than one value, first
+  const int64_t* sum_at;     // (n_leaves + 1) its first sum
+  const int64_t* space_at;   // (n_leaves) its first number of `space`
+  const double* value;       // (n_leaves) shrunk
+  int32_t* n_kept;           // (n_leaves) columns with more than one value
+  int32_t* row_at;           // (n_leaves + 1) its first row
+  int32_t* cursor;           // (n_leaves) rows so far
+  uint32_t* rows;            // (n) leaf by leaf; 2^31 is added to those that are not complete
+  uint64_t* range;           // (columns, 2) the lowest and the highest value, as numbers that sort like them
+  FixedColumn* fixed;        // (columns)
+  LineSums* totals;          // (n_leaves)
+  int64_t* sums;             // (sums, 4) in parts of 32 bits
+  double* space;             //
+};
+
+struct LineTerms {       // of the leaves of an output's tree
+  int32_t* at;           // (n_leaves) the first of each
+  int32_t* n;            // (n_leaves) how many; 0: the leaf has its value only
+  int32_t* column;       // the first of a leaf is its constant
+  double* coef;          //
+  const double* value;   // (n_leaves)
+  const double* bounds;  // as in LineTable
+};
+
+struct LineJob {             // the arguments of linear leaves
+  int64_t n;                 // rows
+  const uint16_t* leaf;      // (n) node of each
+  const int32_t* number;     // (nodes) number of each leaf
+  const uint8_t* in_sample;  // (n) null: all rows are
+  const int32_t* repeats;    // (n) as in Job
+  int64_t repeated;          //
+  int64_t weight_shift;      //
+  const Pair* pairs;         // (n) wide pairs of the output
+  const Output* output;      //
+  double rate;               // as in math/linear.h
+  double reg_lambda;         //
+  double linear_lambda;      //
+  double linear_smooth;      //
+  LineTable table;           //
+  LineLeaves of;             //
+  LineTerms terms;           //
+  double* score;             // (n) IN OUT
+};
+
 struct BinJob {  // the arguments of binning
   int64_t n_rows;
   const char* table;      // values, float32 or float64

@@ -20,9 +20,12 @@ SAPWOOD_KERNEL void add_values(SAPWOOD_JOB, int k, int place) {
   }
 }
 
-// Gradients that no tree has used.
-SAPWOOD_KERNEL void forget_gradients(SAPWOOD_JOB, int, int) {
-  for (int k = 0; k < job.n_outputs; k++) job.output[k].n_passes = 0, fix_scales(job, job.output[k]);
+// Gradients that no tree has used. kept: their scales hold from now on
+SAPWOOD_KERNEL void forget_gradients(SAPWOOD_JOB, int kept, int) {
+  for (int k = 0; k < job.n_outputs; k++) {
+    if (!kept) job.output[k].n_passes = 0;
+    fix_scales(job, job.output[k]);
+  }
 }
 
 SAPWOOD_KERNEL void forget_sample(SAPWOOD_JOB, int, int) {

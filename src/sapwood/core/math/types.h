@@ -8,8 +8,7 @@ struct Sums {  // exact sums of quantised gradients and hessians over rows
   int64_t g = 0, h = 0;
 };
 
-struct
-    FixedColumn {  // of a linear leaf: q = rint((x - centre) * scale); quantum = 1 / scale, also in units of the penalty
+struct FixedColumn {  // of a linear leaf: q = rint((x - centre) * scale); quantum = 1 / scale, also in penalty units
   double centre, scale, quantum, in_units;
 };
 

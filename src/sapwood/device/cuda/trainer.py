@@ -16,6 +16,7 @@ from sapwood.device.cuda.evaluating import Asked, Measured
 from sapwood.device.cuda.growing import MAX_BESIDE, TILE_SUMS, Growing
 from sapwood.device.cuda.hosted import Hosted
 from sapwood.device.cuda.job import record
+from sapwood.device.cuda.lines import Lines
 from sapwood.device.cuda.records import key
 
 Floats = NDArray[np.float64]
@@ -24,7 +25,7 @@ PRECISIONS = ("auto", "narrow", "wide")
 ROWS = 2  # a purpose of core/math/hash.h
 
 
-class Trainer(Hosted, Growing):
+class Trainer(Hosted, Growing, Lines):
     """Labels, scores and gradients of one training set; `_core.pyi` says what each method takes and returns."""
 
     def __init__(
@@ -45,6 +46,7 @@ class Trainer(Hosted, Growing):
         self._start_records(binned.n_rows, objective)
         self._start_growing()
         self._start_hosted()
+        self._start_lines()
         self._adapts = facts["adaptive"]
         self._set_rows(label, weight, facts, fields)
 
@@ -146,12 +148,8 @@ class Trainer(Hosted, Growing):
         self._changed()
         self._copies.forget()
         self._pending = [False] * self._n_outputs
-        self._last["hosted"] = False
 
     def _flush(self) -> None:
-        if self._last.get("hosted"):
-            assert self._host is not None
-            self.set_scores(self._host.scores())
         if any(self._pending):
             self._changed()
             self._copies.forget()
@@ -192,7 +190,7 @@ class Trainer(Hosted, Growing):
                 self.runtime.put(self._arrays[name], np.ascontiguousarray(values, np.float64))
             else:
                 self.runtime.copy(self._arrays[name], self.runtime.foreign(values))
-        pending = all(self._pending) and not self._last.get("hosted") and self._copy == 0
+        pending = all(self._pending) and self._copy == 0
         if not pending:
             self._flush()
         self._pending = [False] * self._n_outputs
@@ -234,8 +232,10 @@ class Trainer(Hosted, Growing):
 
     def sample(self, seed: int, round: int, subsample: float | None) -> int:
         """As the core's; the number of rows stays on the device, so that of all rows is returned."""
+        if any(self._pending):
+            self._flush()
         self._changed()
-        self._last["sample"] = own = (seed, round, subsample)
+        self._last["sample"], self._copy = (own := (seed, round, subsample)), 0
         if self._copies.next_is(own):
             self._last["waits"] = own
         else:
@@ -349,6 +349,8 @@ class Trainer(Hosted, Growing):
             self._flush()
             self.runtime.copy(self._arrays["later"], self._arrays["score"])
         self._last["adds_later"], kept = True, int(self._job["score"])
+        if self._lines[output] is not None:
+            return self._add_lines(output, self._arrays["later"])
         self._job["score"] = self.runtime.address(self._arrays["later"])
         self._launch("add_values", output, self._place(output))
         self._job["score"] = kept
@@ -365,9 +367,8 @@ class Trainer(Hosted, Growing):
 
     def add_scores(self, output: int) -> None:
         self._copies.forget()
-        if self._adds_linear[output]:
-            assert self._host is not None
-            self._host.add_scores(output)
-            self._last["hosted"] = True
-        else:
+        if self._lines[output] is None:
             self._pending[output] = True
+        else:
+            self._changed()
+            self._add_lines(output, self._arrays["score"])
