@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import sapwood
 from sapwood.device import get
+from sapwood.device.cuda import growing
 from sapwood.device.threads import threads
 
 XGBOOST = {  # 3.4.1 on an H200, depth-wise, ms per tree: (rows, columns, depth)
@@ -115,6 +116,54 @@ def classes(X: NDArray[np.float32]) -> None:
             print(f"  7 classes, {grower}, {kind}: GPU {took['cuda']:.3f} s, CPU {took['cpu']:.2f} s", flush=True)
 
 
+FORESTS: dict[str, dict[str, Any]] = {
+    "forest of 64 trees": {"boosting": "forest", "n_estimators": 64},
+    "2 rounds of 32 copies": {"n_parallel_trees": 32, "n_estimators": 2, "learning_rate": 0.1},
+}
+GROWERS: dict[str, dict[str, Any]] = {
+    "depthwise, depth 6": {"grow_policy": "depthwise", "max_depth": 6},
+    "leafwise, 63 leaves": {"grow_policy": "leafwise", "max_leaves": 63},
+}
+
+
+def forests(n_rows: int = 100_000) -> None:
+    """Milliseconds per tree of forests and of copies of a round: side by side, and one after the other."""
+    X, y = table(n_rows, 28)
+    data = sapwood.Dataset(X, label=y, device="cuda", max_bins=255)
+    known, most = {name: PARAMS[name] for name in PARAMS if name != "learning_rate"}, growing.MAX_BESIDE
+    print(f"{n_rows} x 28, ms per tree of 64, subsample 0.6: side by side, one after the other", flush=True)
+    for kind, loop in FORESTS.items():
+        for grower, limits in GROWERS.items():
+            params = {**known, **limits, **loop, "subsample": 0.6}
+            took, models = [], []
+            for limit in (most, 1):
+                growing.MAX_BESIDE = limit
+                models.append(sapwood.train(params, data).to_bytes())
+                took.append(seconds(lambda params=params: sapwood.train(params, data), 3) / 64 * 1e3)  # type: ignore[misc]
+            growing.MAX_BESIDE = most
+            same = "the same bytes" if models[0] == models[1] else "OTHER BYTES"
+            times = f"{took[0]:.3f}, {took[1]:.3f} ({took[1] / took[0]:.1f} times)"
+            print(f"  {kind}, {grower}: {times}, {same}", flush=True)
+
+
+def lines(n_rows: int = 100_000) -> None:
+    """Milliseconds per tree with linear leaves, and with constant ones; on the CPU once."""
+    X, y = table(n_rows, 28)
+    sets = {
+        name: sapwood.Dataset(X, label=y, device=name, max_bins=255, linear_leaves=True) for name in ("cuda", "cpu")
+    }
+    print(f"{n_rows} x 28, ms per tree of 50: constant leaves, linear leaves, linear leaves on the CPU", flush=True)
+    for units in ("raw", "standard"):
+        for grower, limits in GROWERS.items():
+            params = {**PARAMS, **limits, "n_estimators": 50}
+            linear = {**params, "linear_leaves": True, "linear_units": units}
+            took = [
+                seconds(lambda own=own, name=name: sapwood.train(own, sets[name]), turns) / 50 * 1e3  # type: ignore[misc]
+                for own, name, turns in ((params, "cuda", 3), (linear, "cuda", 3), (linear, "cpu", 1))
+            ]
+            print(f"  {units} units, {grower}: {took[0]:.3f}, {took[1]:.3f}, {took[2]:.3f}", flush=True)
+
+
 def folds(data: sapwood.Dataset) -> None:
     """Five folds of 100 rounds, with `logloss` after each."""
     for grower, limits in CLASSES.items():
@@ -138,7 +187,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", default="100000x28,1000000x28,10000000x28,1000000x200")
     parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--forests", action="store_true", help="the table of forests alone")
+    parser.add_argument("--lines", action="store_true", help="the table of linear leaves alone")
     given = parser.parse_args()
+    if given.forests or given.lines:
+        return forests() if given.forests else lines()
     ratios = []
     for size in given.tables.split(","):
         n_rows, n_columns = map(int, size.split("x"))
@@ -163,6 +216,8 @@ def main() -> None:
         if n_columns == 28 and n_rows <= 1_000_000:
             classes(X)
             folds(data)
+            forests(n_rows)
+            lines(n_rows)
         if (n_rows, n_columns) == (1_000_000, 28):
             predictions(data, X)
             validation(X, y)

@@ -16,8 +16,8 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".cu"}
 # distributions, raw text and the rest of the GPU; 61,200 for what is left of issues 17 to 22 (of the GPU: Shapley
 # values, metrics; files of survival, holders that own columns); 61,500: trees side by side on the GPU; 61,900: a factor
 # for labels without noise, turns of held-out rows, sums of holders in native code; 62,100: statistics of categories
-# become codes in native code.
-MAX_SOURCES = 62_100
+# become codes in native code; 63,000: copies of a round side by side, and lines of leaves, on the GPU.
+MAX_SOURCES = 63_000
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
 WIDE_CLASSES = {
@@ -30,7 +30,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood": 830,  # the peers' names of what is here, warnings that others show; what the core has
     "src/sapwood/params": 2140,  # what to write instead of the peers' names; defaults of other tasks
     "src/sapwood/device": 290,  # and arrays in the memory of a GPU
-    "src/sapwood/device/cuda": 2400,  # training, prediction, Shapley values, metrics, tables in device memory
+    "src/sapwood/device/cuda": 2850,  # training, prediction, Shapley values, metrics, tables there; copies, lines
     "src/sapwood/holders": 515,  # blocks with owners; sums that native code packs and adds
     "src/sapwood/data": 3870,  # tables binned again, or read where they lie; the rest is parts of dataset.py with heads
     "src/sapwood/data/streaming": 1500,  # stores on disk, made in two passes
@@ -41,10 +41,10 @@ BUDGET: dict[str, int] = {
     "src/sapwood/model": 2270,  # what must hold of a model, apart; the peers' names; parts joined at once
     "src/sapwood/model/convert": 2240,
     "src/sapwood/model/explain": 1345,
-    "src/sapwood/boost": 2370,  # and memory under a limit, and what a GPU has not
+    "src/sapwood/boost": 2380,  # and memory under a limit, and what a GPU has not, and takes
     "src/sapwood/boost/auto": 1480,  # with the fit of distributions; races, stops, members by worth; how sure to be
-    "src/sapwood/boost/loops": 350,
-    "src/sapwood/boost/round": 1330,  # the peers' names of callbacks; evaluation rows on a device
+    "src/sapwood/boost/loops": 380,  # scores of a round that a device adds up
+    "src/sapwood/boost/round": 1340,  # the peers' names of callbacks; evaluation rows on a device, what it is told
     "src/sapwood/boost/leaves": 480,
     "src/sapwood/boost/categories": 620,  # statistics become codes; trees are read when combinations change
     "src/sapwood/interfaces": 2920,  # files of survival, and of other estimators; shap's explainer
@@ -53,7 +53,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/plot": 1550,  # sixteen plots; where they draw, in one place
     "src/sapwood/dask": 1575,  # and arguments of fit, scores, errors and warnings shown at the client
     "src/sapwood/core": 85,
-    "src/sapwood/core/math": 830,  # ranks of splits, metrics by row, for the CPU and the GPU
+    "src/sapwood/core/math": 900,  # ranks of splits, metrics by row, lines of leaves, for the CPU and the GPU
     "src/sapwood/core/objective": 505,  # about 24 lines a loss
     "src/sapwood/core/sampler": 110,
     "src/sapwood/core/grower": 55,
@@ -65,13 +65,13 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cpu/rows": 1360,
     "src/sapwood/core/cpu/group": 760,  # losses and metrics of whole groups
     "src/sapwood/core/cpu/grow": 4080,  # children made ahead of time; rows in place with other holders
-    "src/sapwood/core/cpu/leaf": 1540,
+    "src/sapwood/core/cpu/leaf": 1500,
     "src/sapwood/core/cpu/predict": 1690,  # bounds of explanations
-    "src/sapwood/core/cuda": 3800,  # categories, samplers, vector leaves, ranks of splits, metrics; trees side by side
+    "src/sapwood/core/cuda": 4250,  # categories, samplers, vector leaves, ranks of splits, metrics, lines of leaves
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 2000,  # and messages, tables that stream by, paths of trees for a device
     "tools": 1290,  # wheels
-    "benchmarks": 2850,  # one script a claim; unseen tables; seconds of survival by round; threads
+    "benchmarks": 2900,  # one script a claim; unseen tables; seconds of survival by round; threads; forests on a GPU
     "examples": 70,
 }
 FILE_BUDGET = {"src/sapwood/boost/loops/plain.py": 60}  # the loop rots first

@@ -297,6 +297,8 @@ class Trainer:
         """The values that lines read, (n_rows, n_columns) float32 or float64, row by row: linear leaves need them."""
     def standardise(self, bounds: Floats | None) -> Floats:
         """Give linear leaves standard units: bounds (3 * n_columns) found, or those of a model to continue."""
+    def units(self) -> Floats:
+        """(n_columns) the units that `standardise` has found; 0: the column has no coefficients."""
     def set_linear(self, output: int, offset: Longs, column: Ints, coef: Floats, bounds: Floats) -> None:
         """Set terms of its leaves that another trainer has found; `add_scores` adds by them."""
     def fit_linear(

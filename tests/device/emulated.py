@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sapwood.device import cuda
 from sapwood.device.cuda.binned import find_cuts
 from sapwood.device.cuda.job import CORE
+from sapwood.device.cuda.plan import ROUNDED
 from sapwood.device.cuda.runtime import ROW_KERNELS, SETTINGS, digest, row_defines
 
 HERE = Path(__file__).resolve().parent
@@ -40,6 +41,9 @@ SMALL = {  # threads and blocks, few of both
     "finish_tree": (32, 0),
     **dict.fromkeys(("fill_entries", "explain", "add_tree"), (64, 0)),
     **dict.fromkeys(("predict_rows_there", "measure_rows"), (64, 2)),
+    **dict.fromkeys(("count_lines", "group_lines", "range_lines", "total_lines", "sum_lines", "add_lines"), (64, 2)),
+    **dict.fromkeys(("begin_lines", "fix_lines", "solve_lines"), (32, 1)),
+    "place_lines": (64, 0),
 }
 
 
@@ -62,6 +66,7 @@ def compile_kernels(objective: str, made: Path) -> None:
         source, target = Path(room) / "kernels.cpp", Path(room) / "kernels.so"
         source.write_text(
             '#include "cuda/rows.cu"\n#include "cuda/grow.cu"\n#include "cuda/predict.cu"\n#include "cuda/prepare.cu"\n'
+            '#include "cuda/lines.cu"\n'
         )
         flags = ["-std=c++20", "-O1", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC"]
         flags += ["-w", "-DSAPWOOD_ISA=emulated", f"-I{CORE}", f'-DSAPWOOD_EMULATED="{HERE / "emulation.h"}"']
@@ -149,6 +154,25 @@ class Emulated:
 
     def capture(self, work: Callable[[], None]) -> None:
         return None
+
+
+class Counted(Emulated):
+    """Device memory that is counted."""
+
+    total, most = 0, 1 << 40
+
+    def zeros(self, shape: Any, kind: Any) -> NDArray[Any]:
+        found = super().zeros(shape, kind)
+        self.total += -(-found.nbytes // ROUNDED) * ROUNDED
+        return found
+
+    def array(self, values: NDArray[Any]) -> NDArray[Any]:
+        found = self.zeros(values.shape, values.dtype)
+        found[...] = values
+        return found
+
+    def free(self) -> int:
+        return self.most
 
 
 def device(kind: type[Emulated] = Emulated) -> SimpleNamespace:

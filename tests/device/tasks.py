@@ -4,7 +4,7 @@ In: nothing. Out: TASKS, by name: rows, columns, what the table has, parameters.
 draws with + - * and comparisons, so they are the same on every machine.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -115,6 +115,19 @@ PARTS: dict[str, dict[str, Any]] = {  # each beside every grower
 }
 LINEAR, STANDARD = {"linear_leaves": True}, {"linear_units": "standard", "subsample": 0.7}
 TOGETHER = {"multi_strategy": "multi_output_tree"}
+LINES: dict[str, dict[str, Any]] = {  # of leaves
+    "standard": {"linear_units": "standard"},
+    "penalties": {"linear_lambda": 0.5, "linear_smooth": 0.0, "reg_lambda": 3.0, "min_samples_leaf": 30},
+    "goss": {"sampling": "goss", "learning_rate": 0.5},
+    "mvs": {"sampling": "mvs", "subsample": 0.5, "hessian": "none", "linear_units": "standard"},
+    "bayesian": {"objective": "softmax", "sampling": "bayesian"},
+    "pruned": {"ccp_alpha": 0.002, "linear_units": "standard"},
+    "vector": {"objective": "softmax", **TOGETHER},
+    "vector standard": {"objective": "softmax", **TOGETHER, "linear_units": "standard", "subsample": 0.7},
+    "forest": {"boosting": "forest", "subsample": 0.6, "linear_units": "standard"},
+    "copies": {"n_parallel_trees": 3, "subsample": 0.6, "linear_units": "standard"},
+    "dart": {"boosting": "dart", "rate_drop": 0.5, "skip_drop": 0.0},
+}
 VECTORS: dict[str, dict[str, Any]] = {
     "plain": {},
     "limits": {"min_child_weight": 4.0, "min_samples_leaf": 20, "min_split_gain": 0.3, "path_smooth": 3.0},
@@ -143,6 +156,28 @@ CLASSES: dict[str, dict[str, Any]] = {  # a tree a class, side by side
     "noise": {"random_strength": 1.5, "feature_weights": {1: 2.0}, "first_use_penalties": {0: 0.3, 3: 0.1}},
     "cosine": {"score_function": "cosine", "min_split_gain": 0.1, "hessian": "none"},
     "goss": {"sampling": "goss", "learning_rate": 0.5, "n_parallel_trees": 2},
+}
+FOREST = {"boosting": "forest", "subsample": 0.6}
+COPIES: dict[str, dict[str, Any]] = {  # copies of a round side by side, each with its own sample of rows
+    "forest columns": {**FOREST, "colsample_bytree": 0.8, "colsample_bylevel": 0.8, "colsample_bynode": 0.7},
+    "forest all rows": {"boosting": "forest", "colsample_bytree": 0.6, "extra_trees": True},
+    "forest classes": {**FOREST, "objective": "softmax", "colsample_bynode": 0.7, "min_samples_leaf": 20},
+    "forest turns": {**FOREST, "subsample_freq": 2, "precision": "wide", "path_smooth": 5.0},
+    "forest copies": {**FOREST, "n_parallel_trees": 2, "reg_alpha": 0.5, "max_delta_step": 0.4},
+    "forest goss": {"boosting": "forest", "sampling": "goss", "score_function": "cosine"},
+    "forest mvs classes": {**FOREST, "objective": "softmax", "sampling": "mvs", "hessian": "none"},
+    "forest bayesian": {"boosting": "forest", "sampling": "bayesian", "min_samples_leaf": 20},
+    "forest noise": {**FOREST, "random_strength": 1.0},
+    "forest steps": {**FOREST, "leaf_iterations": 3},
+    "copies classes": {"objective": "softmax", "n_parallel_trees": 3, "subsample": 0.6, "colsample_bytree": 0.8},
+    "copies goss": {"n_parallel_trees": 3, "sampling": "goss", "learning_rate": 0.5},
+    "copies mvs": {"n_parallel_trees": 4, "sampling": "mvs", "subsample": 0.5, "hessian": "none"},
+    "copies noise": {"n_parallel_trees": 3, "subsample": 0.7, "random_strength": 1.5, "feature_weights": {1: 2.0}},
+    "copies first use": {"n_parallel_trees": 2, "subsample": 0.7, "first_use_penalties": {0: 5.0, 1: 2.0, 3: 0.5}},
+    "copies steps": {"n_parallel_trees": 3, "subsample": 0.6, "leaf_iterations": 3},
+    "copies dart": {"n_parallel_trees": 2, "subsample": 0.6, "boosting": "dart", "rate_drop": 0.5, "skip_drop": 0.0},
+    "copies vector": {"objective": "softmax", "n_parallel_trees": 2, "subsample": 0.6, **TOGETHER},
+    "copies many": {"n_parallel_trees": 40, "subsample": 0.3, "colsample_bynode": 0.5},
 }
 SAMPLERS: dict[str, dict[str, Any]] = {
     "goss": {"sampling": "goss"},
@@ -181,6 +216,26 @@ for grower, limits in GROWERS.items():
         TASKS[f"{grower}/{sampler} zeros"] = Task({**params, "objective": "absolute_error"}, weight="zeros")
     TASKS[f"{grower}/linear"] = Task({"objective": "logistic", **limits, **LINEAR}, data=LINEAR, missing=0.1)
     TASKS[f"{grower}/linear classes"] = Task({"objective": "softmax", **limits, **LINEAR, **STANDARD}, data=LINEAR)
+    for kind, more in LINES.items():
+        TASKS[f"{grower}/lines {kind}"] = Task(
+            {"objective": "logistic", **limits, **LINEAR, **more}, data=LINEAR, missing=0.1
+        )
+    for weight in ("whole", "real", "zeros"):
+        params = {"objective": "squared_error", **limits, **LINEAR, "linear_units": "standard"}
+        TASKS[f"{grower}/lines {weight}"] = Task(params, data=LINEAR, missing=0.1, weight=weight)
+        params = {**params, "linear_units": "raw", "sampling": "mvs", "subsample": 0.8}
+        TASKS[f"{grower}/lines raw {weight}"] = Task(params, data=LINEAR, missing=0.1, weight=weight)
+    for encoding in ("partition", "ordered"):
+        TASKS[f"{grower}/lines {encoding}"] = Task(
+            {"objective": "logistic", **limits, **LINEAR, "category_encoding": encoding, "linear_units": "standard"},
+            2000,
+            data=LINEAR,
+            missing=0.1,
+            categories=(3, 40),
+        )
+    TASKS[f"{grower}/100k lines"] = Task(
+        {"objective": "logistic", **limits, **LINEAR}, 100_000, 28, data=LINEAR, missing=0.02
+    )
     for vector, more in VECTORS.items():
         TASKS[f"{grower}/vector {vector}"] = Task({"objective": "softmax", **limits, **TOGETHER, **more}, missing=0.1)
     for kind, more in CLASSES.items():
@@ -192,12 +247,32 @@ for grower, limits in GROWERS.items():
         weight="whole",
         categories=(3, 12, 40),
     )
+    for kind, more in COPIES.items():
+        TASKS[f"{grower}/{kind}"] = Task({"objective": "logistic", **limits, **more}, missing=0.1)
+    for weight in ("whole", "real", "zeros"):
+        TASKS[f"{grower}/forest {weight}"] = Task(
+            {"objective": "poisson", **limits, **FOREST, "sampling": "mvs"}, missing=0.1, weight=weight
+        )
+    TASKS[f"{grower}/forest many"] = Task({"objective": "logistic", **limits, **FOREST}, rounds=45, missing=0.1)
+    TASKS[f"{grower}/forest categories"] = Task(
+        {"objective": "logistic", **limits, **FOREST, **SETS, "colsample_bynode": 0.7, "min_data_per_group": 10},
+        2000,
+        missing=0.1,
+        weight="whole",
+        categories=(3, 12, 40),
+    )
+    TASKS[f"{grower}/copies linear"] = Task(
+        {"objective": "logistic", **limits, **LINEAR, "n_parallel_trees": 2, "subsample": 0.7}, data=LINEAR, missing=0.1
+    )
     for weight in ("whole", "real", "zeros"):
         params = {"objective": "softmax", **limits, **TOGETHER, "min_samples_leaf": 15}
         TASKS[f"{grower}/vector {weight}"] = Task(params, weight=weight, missing=0.1)
         TASKS[f"{grower}/{weight}"] = Task({"objective": "logistic", **limits}, weight=weight, missing=0.1)
     TASKS[f"{grower}/many columns"] = Task({"objective": "logistic", **limits}, n_columns=70, missing=0.05)
     TASKS[f"{grower}/100k rows"] = Task({"objective": "logistic", **limits}, n_rows=100_000, n_columns=28, missing=0.02)
+    TASKS[f"{grower}/100k forest"] = Task(
+        {"objective": "logistic", **limits, **FOREST}, n_rows=100_000, n_columns=28, missing=0.02, rounds=12
+    )
     TASKS[f"{grower}/100k classes"] = Task({"objective": "softmax", **limits}, n_rows=100_000)
     for kind, more in CATEGORIES.items():
         TASKS[f"{grower}/categories {kind}"] = Task(
@@ -232,10 +307,36 @@ for grower in ("depthwise", "leafwise"):
 TASKS["depthwise/deep"] = Task({"grow_policy": "depthwise", "max_depth": 9}, n_rows=20_000)
 TASKS["depthwise/leaves"] = Task({"grow_policy": "depthwise", "max_leaves": 13, "max_depth": 5})
 TASKS["leafwise/large"] = Task({"grow_policy": "leafwise", "max_leaves": 255}, n_rows=50_000, n_columns=12)
+TASKS["leafwise/large lines"] = Task(
+    {"grow_policy": "leafwise", "max_leaves": 255, "min_samples_leaf": 5, **LINEAR}, 20_000, 40, data=LINEAR
+)
 TASKS["leafwise/depth"] = Task({"grow_policy": "leafwise", "max_leaves": 20, "max_depth": 4})
 TASKS["depthwise/1M rows"] = Task(
     {"objective": "logistic", "grow_policy": "depthwise", "max_depth": 6}, n_rows=1_000_000, n_columns=28, rounds=3
 )
+for sampler in ("goss", "mvs"):  # many rows have nearly the norm of the threshold
+    TASKS[f"depthwise/1M {sampler}"] = Task(
+        {"max_depth": 4, "sampling": sampler, "subsample": 0.5 if sampler == "mvs" else 1.0, "learning_rate": 0.9},
+        n_rows=1_000_000,
+        rounds=3,
+    )
+TASKS["depthwise/1M forest"] = Task(
+    {"objective": "logistic", **FOREST, "grow_policy": "depthwise", "max_depth": 6}, n_rows=1_000_000, rounds=6
+)
 TASKS["leafwise/1M rows"] = Task(
     {"objective": "squared_error", "grow_policy": "leafwise", "max_leaves": 63}, n_rows=1_000_000, rounds=3
 )
+
+
+def small(name: str) -> Task:
+    """A task with few rows, for the emulation."""
+    task = TASKS[name]
+    shallow = {"max_depth": 3} if "max_depth" in task.params else {"max_leaves": 6}
+    n_rows = 600 if task.categories else 300
+    return replace(
+        task,
+        params={**task.params, **shallow},
+        n_rows=n_rows,
+        data={**task.data, "max_bins": 32},
+        rounds=4 if task.params.get("boosting") == "forest" else 3 if "sampling" in task.params else 2,
+    )

@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import shutil
 import sys
 from pathlib import Path
 from threading import RLock
@@ -19,7 +18,7 @@ from sapwood.device import get
 from sapwood.device.cuda import forest, growing, plan, runtime
 from sapwood.device.cuda.job import CORE, record
 from sapwood.errors import DataError, ObjectiveError, ParameterError
-from sapwood.params import resolve, types
+from sapwood.params import resolve
 
 HASHES = Path(__file__).parent / "hashes.txt"
 SHOWN = [  # all growers, rules and kinds of rows, at the price of two objectives
@@ -30,46 +29,24 @@ SHOWN = [  # all growers, rules and kinds of rows, at the price of two objective
     "leafwise/linear", "depthwise/vector limits", "symmetric/vector whole", "leafwise/vector sketch of one",
     "symmetric/vector sketch", "depthwise/vector categories extra", "leafwise/cosine noise", "symmetric/cosine gain",
     "leafwise/forced rows", "symmetric/vector noise", "depthwise/classes noise", "leafwise/classes columns",
-    "symmetric/classes categories",
+    "symmetric/classes categories", "depthwise/forest classes", "symmetric/forest mvs classes", "leafwise/copies goss",
+    "leafwise/forest categories", "symmetric/copies noise", "depthwise/copies many",
 ]  # fmt: skip
-
-
-@pytest.fixture
-def device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A device "emulated"."""
-    if shutil.which("c++") is None:
-        pytest.skip("the emulation needs a C++ compiler")
-    emulated.device()
-    monkeypatch.setattr(types, "DEVICES", ("cpu", "cuda", "emulated"))
-
-
-def small(name: str) -> tasks.Task:
-    """A task with few rows, for the emulation."""
-    task = tasks.TASKS[name]
-    shallow = {"max_depth": 3} if "max_depth" in task.params else {"max_leaves": 6}
-    n_rows = 600 if task.categories else 300
-    return dataclasses.replace(
-        task,
-        params={**task.params, **shallow},
-        n_rows=n_rows,
-        data={**task.data, "max_bins": 32},
-        rounds=3 if "sampling" in task.params else 2,
-    )
 
 
 @pytest.mark.filterwarnings("ignore:on device:UserWarning")
 @pytest.mark.parametrize("name", SHOWN)
 def test_the_emulated_device_gives_the_bytes_of_the_cpu(name: str, device: None) -> None:
-    assert tasks.train(small(name), "emulated").to_bytes() == tasks.train(small(name)).to_bytes()
+    assert tasks.train(tasks.small(name), "emulated").to_bytes() == tasks.train(tasks.small(name)).to_bytes()
 
 
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:on device:UserWarning")
 @pytest.mark.parametrize("name", sorted(set(tasks.TASKS) - set(SHOWN)))
 def test_every_task_on_the_emulated_device(name: str, device: None) -> None:
-    wanted = tasks.train(small(name)).to_bytes()
+    wanted = tasks.train(tasks.small(name)).to_bytes()
     try:
-        found = tasks.train(small(name), "emulated").to_bytes()
+        found = tasks.train(tasks.small(name), "emulated").to_bytes()
     except ParameterError as refusal:
         assert re.search("does not run on device='emulated' yet; use device='cpu'", str(refusal))
         return
@@ -79,7 +56,7 @@ def test_every_task_on_the_emulated_device(name: str, device: None) -> None:
 @pytest.mark.parametrize("most", [1, 3])
 @pytest.mark.parametrize("name", ["depthwise/classes noise", "leafwise/softmax", "symmetric/classes columns"])
 def test_trees_side_by_side_in_batches(name: str, most: int, device: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    task = small(name)
+    task = tasks.small(name)
     X, y, _ = tasks.rows(task)
     y = np.minimum(4 * y / 3 + (X[:, 0] > 0.8), 4).round()  # five classes: batches of three and of two
     runtime = get("emulated").Trainer.runtime  # type: ignore[attr-defined]
@@ -96,9 +73,15 @@ def test_trees_side_by_side_in_batches(name: str, most: int, device: None, monke
     assert [n for kernel, n in launched if kernel == "begin"] == {1: [1] * 5, 3: [3, 2]}[most] * 3
 
 
+def test_norms_beside_that_of_the_threshold_count_once(device: None) -> None:
+    """A row whose norm was in the next 1,024 above the last digit's range was counted there as well."""
+    task = tasks.Task({"max_depth": 4, "sampling": "mvs", "subsample": 0.8}, missing=0.1, weight="whole", rounds=2)
+    assert tasks.train(task, "emulated").to_bytes() == tasks.train(task).to_bytes()
+
+
 @pytest.mark.parametrize("name", ["depthwise/logistic", "depthwise/softmax"])
 def test_rows_that_are_held_out(name: str, device: None) -> None:
-    task = small(name)
+    task = tasks.small(name)
     X, y, _ = tasks.rows(task)
     params = {**task.params, "n_estimators": 5, "early_stopping_rounds": 2}
     models = [sw.train(params, sw.Dataset(X, label=y, device=one, max_bins=32)) for one in ("cpu", "emulated")]
@@ -107,7 +90,7 @@ def test_rows_that_are_held_out(name: str, device: None) -> None:
 
 
 def test_validation_rows_and_early_stopping(device: None) -> None:
-    task = small("depthwise/logistic")
+    task = tasks.small("depthwise/logistic")
     X, y, _ = tasks.rows(task)
     found = []
     for name in ("cpu", "emulated"):
@@ -192,7 +175,7 @@ def test_codes_that_do_not_fit_in_shared_memory(device: None, monkeypatch: pytes
 
 
 def test_a_table_in_device_memory_gives_the_bytes_of_the_host(device: None) -> None:
-    task = small("depthwise/logistic")
+    task = tasks.small("depthwise/logistic")
     X, y, _ = tasks.rows(dataclasses.replace(task, missing=0.1))
     X[3, 0] = np.inf
     known = sw.Dataset(X, label=y, max_bins=32)
@@ -219,7 +202,7 @@ def test_cuts_of_a_table_in_device_memory(device: None) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("weighted", [False, True])
 def test_an_objective_of_the_user_on_arrays_of_the_device(weighted: bool, device: None) -> None:
-    task = small("depthwise/logistic")
+    task = tasks.small("depthwise/logistic")
     X, y, _ = tasks.rows(task)
     w = np.arange(len(y)) % 3 + 0.5
     seen: list[object] = []
@@ -306,25 +289,6 @@ def test_what_is_missing_is_said_in_one_sentence(broken: str, monkeypatch: pytes
         runtime.Cuda()
 
 
-class Counted(emulated.Emulated):
-    """Device memory that is counted."""
-
-    total, most = 0, 1 << 40
-
-    def zeros(self, shape: object, kind: object) -> np.ndarray:
-        found = super().zeros(shape, kind)
-        self.total += -(-found.nbytes // plan.ROUNDED) * plan.ROUNDED
-        return found
-
-    def array(self, values: np.ndarray) -> np.ndarray:
-        found = self.zeros(values.shape, values.dtype)
-        found[...] = values
-        return found
-
-    def free(self) -> int:
-        return self.most
-
-
 @pytest.mark.filterwarnings("ignore:on device:UserWarning")
 @pytest.mark.parametrize(
     ("params", "weighted"),
@@ -341,7 +305,7 @@ class Counted(emulated.Emulated):
 def test_device_memory_is_told_ahead(
     params: dict[str, object], weighted: bool, device: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    emulated.device(Counted)
+    emulated.device(emulated.Counted)
     runs = get("emulated").Trainer.runtime  # type: ignore[attr-defined]
     monkeypatch.setattr(plan.Counting, "settings", runs.settings)
     monkeypatch.setattr(plan.Counting, "max_shared", runs.max_shared)
@@ -362,7 +326,7 @@ def test_device_memory_is_told_ahead(
 def test_trees_grow_one_after_the_other_where_little_memory_is_free(
     device: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    emulated.device(Counted)
+    emulated.device(emulated.Counted)
     runs = get("emulated").Trainer.runtime  # type: ignore[attr-defined]
     monkeypatch.setattr(plan.Counting, "settings", runs.settings)
     monkeypatch.setattr(plan, "FEW", 3000)
@@ -421,7 +385,7 @@ def test_trainings_have_streams_of_their_own(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_folds_have_the_bits_of_the_cpu(device: None) -> None:
-    task = small("leafwise/softmax")
+    task = tasks.small("leafwise/softmax")
     X, y, _ = tasks.rows(task)
     params = {**task.params, "n_estimators": 3, "eval_metric": ["logloss", "error"]}
     found = [sw.cv(params, sw.Dataset(X, label=y, device=one, max_bins=32), n_folds=3) for one in ("cpu", "emulated")]
@@ -462,7 +426,7 @@ def test_an_automatic_fit_leaves_out_what_the_device_has_not(device: None) -> No
 
 @pytest.mark.filterwarnings("ignore:on device:UserWarning")
 def test_gradients_that_no_tree_has_used_leave_nothing(device: None) -> None:
-    task = small("depthwise/logistic")
+    task = tasks.small("depthwise/logistic")
     X, y, _ = tasks.rows(task)
     found = []
     for name in ("cpu", "emulated"):

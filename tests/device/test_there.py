@@ -1,17 +1,14 @@
 """Shapley values and metrics that the device finds have the bits of the CPU's, through the emulation."""
 
 import dataclasses
-import shutil
 from typing import Any
 
 import numpy as np
 import pytest
 
 import sapwood as sw
-from device import emulated
 from sapwood.device import get
 from sapwood.device.cuda import evaluating, explainer
-from sapwood.params import types
 
 MODELS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "depth-wise": ({}, {}),
@@ -21,15 +18,6 @@ MODELS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "classes": ({"objective": "softmax"}, {}),
     "one column": ({"interaction_constraints": [[3]]}, {}),
 }
-
-
-@pytest.fixture
-def device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A device "emulated"."""
-    if shutil.which("c++") is None:
-        pytest.skip("the emulation needs a C++ compiler")
-    emulated.device()
-    monkeypatch.setattr(types, "DEVICES", ("cpu", "cuda", "emulated"))
 
 
 def table(n_rows: int = 400) -> tuple[Any, Any]:

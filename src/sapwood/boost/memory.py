@@ -128,7 +128,8 @@ def estimate_cost(
     bins, loss = (min(n_bins, 255),) * n_columns, "softmax" if n_outputs > 1 else "squared_error"
     no_fields: dict[str, float] = {}
     there = (n_rows, bins, (False,) * n_columns, n_outputs, 1, held, loss, no_fields)
-    return replace(cost, device=host.gpu_bytes(*there, **_growth(known)))
+    value_bytes = 8 if known["linear_leaves"] else 0
+    return replace(cost, device=host.gpu_bytes(*there, **_growth(known), value_bytes=value_bytes))
 
 
 @contextmanager
@@ -187,11 +188,15 @@ def _growth(params: Mapping[str, Any]) -> dict[str, Any]:
     fields = dict.fromkeys(sampling.SAMPLERS[name]["fields"], 0.5)
     unit = params["hessian"] == "none" and params["leaf_estimation"] != "gradient"
     draws = 0.5 if params["subsample_by_class"] is not None else params["subsample"]
+    n_copies, several = params["n_parallel_trees"], params["n_parallel_trees"] > 1
+    if params["boosting"] == "forest" and not params["random_strength"]:
+        n_copies *= params["n_estimators"]
     return {
         "sampler": (name, fields), "subsample": draws, "policy": policy, "limits": limits,
         "precision": params["precision"], "unit_search": unit,
         "together": params["multi_strategy"] == "multi_output_tree", "sketch": params["sketch_outputs"] or 0,
-        "cosine": params["score_function"] == "cosine",
+        "cosine": params["score_function"] == "cosine", "n_copies": n_copies,
+        "adds_later": several and params["boosting"] == "plain",
     }  # fmt: skip
 
 
@@ -202,7 +207,8 @@ def _device_bytes(spec: TrainSpec, data: Dataset, **more: bool) -> int:
     n_labels = 1 if data.label is None or data.label.ndim == 1 else data.label.shape[1]
     goal = spec.objective
     there = (data.n_rows, tuple(data.n_bins), categories, spec.n_outputs, n_labels, weighted, goal.core, goal.fields)
-    return host.gpu_bytes(*there, **_growth(spec.params), **more)
+    value_bytes = 0 if data.values is None else data.values.itemsize
+    return host.gpu_bytes(*there, **_growth(spec.params), value_bytes=value_bytes, **more)
 
 
 def _check_device(spec: TrainSpec, data: Dataset) -> None:

@@ -21,12 +21,14 @@ def draw(contenders: Sequence[Contender], least: float = 0.0) -> list[int]:
     """How often each is drawn: every draw is the one that lowers the held-out loss of the mean most.
 
     Caruana, Niculescu-Mizil, Crew and Ksikes (2004), with replacement. Scores are raw: the mean of log-odds. What saves
-    less than this part of the loss for each of its trees is left out: trees take time, in every prediction too.
+    less than this part of the loss for each of its rounds is left out: rounds take time, in every prediction too.
     """
     counts, loss = _draw(contenders, list(range(len(contenders))))
     while least and len(drawn := [at for at, n in enumerate(counts) if n]) > 1:
         without = [_draw(contenders, [at for at in drawn if at != gone]) for gone in drawn]
-        worth = [(other - loss) / max(1, contenders[at].n_trees) for at, (_, other) in zip(drawn, without, strict=True)]
+        worth = [
+            (other - loss) / max(1, contenders[at].best_round) for at, (_, other) in zip(drawn, without, strict=True)
+        ]
         if min(worth) >= least * abs(loss):
             break
         counts, loss = without[worth.index(min(worth))]

@@ -22,7 +22,7 @@ MIN_CROSS_ROWS = 400  # training rows from which crosses are tried
 # centred.
 FEW_ROWS = 2000
 FEW_RATES = 60.0  # the sum of learning rates of all rounds, for several outputs of few rows
-MANY_ROWS = 10_000  # training rows from which both go on in a close race of crosses, and deeper trees race
+MANY_ROWS = 10_000  # training rows from which crosses race without a handicap, and deeper trees do; held out less often
 RATE_ROWS = 5_000, 15_000  # between these the learning rate rises with the rows
 SYMMETRIC_RATE = 0.07, 0.1
 FAST_RATE = 0.15, 0.25
@@ -38,10 +38,11 @@ MAX_OUTPUTS = 400_000  # rows times classes up to which a tree for each of many 
 LARGE = 3_000_000  # cells from which one candidate is trained, at a higher rate and for fewer rounds
 FOLD_ROWS = {"fast": 0, "balanced": 2_000, "best": 2_000}  # rows up to which every row is held out once, by folds
 N_FOLDS = 4  # a power of two: parts of a blend are exact
+TURNS = {"balanced": (2, 1), "best": (4, 2)}  # how often rows are held out, up to `MANY_ROWS` and from there; no folds
 # Part of itself by which the loss must fall in a window of rounds; where it falls less, more rounds cost too much.
 LEAST_FALL = {"fast": 0.01, "balanced": 0.001}
 WINDOW = {"fast": 40, "balanced": 100}  # rounds of this window, at least
-LEAST_WORTH = 1e-6  # part of the loss that a member of the blend must save, for each of its trees: they cost time
+LEAST_WORTH = 1e-6  # part of the loss that a member of the blend must save, for each of its rounds: they cost time
 WIDE = {"max_bins": 32, "max_depth": 4, "max_leaves": 16}  # of tables with more columns than rows: rounds take long
 HELD = 0.2  # fraction of the rows that is held out where there are no folds
 MAX_HELD = 50_000  # rows that are held out at most
@@ -105,7 +106,7 @@ class Plan:
     deeper: bool = False  # whether the first candidate races against deeper trees
     least_fall: float = 0.0  # part of itself by which the loss must fall in a window of rounds, or training stops
     window: int = WINDOW["balanced"]
-    least_worth: float = 0.0  # part of the loss that a member of the blend must save for each of its trees
+    least_worth: float = 0.0  # part of the loss that a member of the blend must save for each of its rounds
     turns: int = 1  # how often rows are held out; what is chosen once is trained again for each further turn
 
 
@@ -148,11 +149,12 @@ def plan(facts: Facts, quality: str) -> Plan:
         several: tuple[Candidate, ...] = (one, other)  # of several candidates, few rows choose by chance
         if not few:
             several = (one if facts.wide else deeper(one), other, sampled(one))
-        return Plan(several if both else (several[0], *several[2:]), crosses, joins, refit=True, turns=1 if few else 2)
+        return Plan(
+            several if both else (several[0], *several[2:]), crosses, joins, refit=True, turns=turns(facts, quality)
+        )
     if facts.n_outputs == 1 and facts.n_rows >= RATE_ROWS[1] and not facts.statistics:
         other = larger(slower(other, 0.7))
-    many = facts.n_rows >= MANY_ROWS
-    fall, depth = LEAST_FALL["balanced"], facts.n_outputs == 1 and many
+    fall, depth = LEAST_FALL["balanced"], facts.n_outputs == 1 and facts.n_rows >= MANY_ROWS
     return Plan(
         (one, other) if both else (one,),
         crosses,
@@ -161,8 +163,14 @@ def plan(facts: Facts, quality: str) -> Plan:
         deeper=depth,
         least_fall=fall,
         least_worth=LEAST_WORTH,
-        turns=1 if many or facts.n_outputs >= MANY_CLASSES else 2,
+        turns=turns(facts, quality),
     )
+
+
+def turns(facts: Facts, quality: str) -> int:
+    """How often rows are held out: more often where there are few of them, and few classes."""
+    few, many = TURNS[quality]
+    return few if facts.n_rows < MANY_ROWS and facts.n_outputs < MANY_CLASSES else many
 
 
 def fraction(n_rows: int) -> float:

@@ -144,12 +144,6 @@ class Contender:
         return self.seconds * self.best_round / max(1, self.n_rounds) / (1 - fraction) ** 2
 
     @property
-    def n_trees(self) -> int:
-        """The trees up to the best round, of one fold."""
-        joint = self.spec.params["multi_strategy"] == "multi_output_tree"
-        return self.best_round * (1 if joint else self.spec.n_outputs)
-
-    @property
     def of_classes(self) -> bool:
         """Whether it is a model of classes, whose loss is that of their probabilities."""
         return self.spec.classes is not None and self.metric.name in confidence.METRICS

@@ -48,6 +48,7 @@ def boost(training: Training, rounds: range) -> Iterator[Step]:
         grown, rate = [], training.leaf_plan.rate(index)
         for ledger in ledgers:
             ledger.open()
+        training.foresee([index], n_copies)
         for copy in range(n_copies):
             for output, tree in enumerate(training.grow_round(index, copy, rate / n_copies)):
                 train.add(tree, output, training.leaf_ids(tree, output))

@@ -4,10 +4,12 @@ In: a training whose scores are set. Out: by round, the trees that were grown.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from sapwood.boost.round.training import Step, Training
+from sapwood.device import Tree
 
 
 def parallel(training: Training, rounds: range) -> Iterator[Step]:
@@ -18,16 +20,41 @@ def parallel(training: Training, rounds: range) -> Iterator[Step]:
     """
     n_copies = training.params["n_parallel_trees"]
     for index in rounds:
-        scores, grown = training.trainer.scores(), []
+        scores, grown = NextScores(training), []
+        training.foresee([index], n_copies)
         for copy in range(n_copies):
             for output, tree in enumerate(training.grow_round(index, copy, training.leaf_plan.rate(index) / n_copies)):
-                scores[output] += training.tree_output(tree, output)
+                scores.add(tree, output)
                 grown.append((tree, output))
-        training.trainer.set_scores(scores)
+        scores.set()
         for tree, output in grown:
             for rows in training.eval_rows:
                 rows.add(tree, output)
         yield [tree for tree, _ in grown], None
+
+
+class NextScores:
+    """The scores of the training rows after a round; the trainer keeps those before it while the round's trees grow."""
+
+    def __init__(self, training: Training) -> None:
+        self._training = training
+        there = getattr(training.trainer, "add_later", None)
+        self._there: Any = None if there is None else training.trainer  # a device that adds them itself
+        self._scores = training.trainer.scores() if there is None else np.empty(0)
+
+    def add(self, tree: Tree, output: int) -> None:
+        """Add the tree just grown for an output."""
+        if self._there is not None:
+            self._there.add_later(output)
+        else:
+            self._scores[output] += self._training.tree_output(tree, output)
+
+    def set(self) -> None:
+        """Make them those of the trainer."""
+        if self._there is not None:
+            self._there.take_later()
+        else:
+            self._training.trainer.set_scores(self._scores)
 
 
 def boost(training: Training, rounds: range) -> Iterator[Step]:
@@ -39,6 +66,7 @@ def boost(training: Training, rounds: range) -> Iterator[Step]:
     n_copies = training.params["n_parallel_trees"]
     starts = [np.array(rows.scores()) for rows in training.eval_rows]
     totals = [np.zeros_like(start) for start in starts]
+    training.foresee(rounds, n_copies)
     for index in rounds:
         for rows, start in zip(training.eval_rows, starts, strict=True):
             rows.replace(start)  # validation rows that prune a tree are at the start too

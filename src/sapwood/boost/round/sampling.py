@@ -62,13 +62,13 @@ def warn_of_no_draw(params: Mapping[str, Any], rounds: range) -> None:
         )
 
 
-def draw_rows(
-    trainer: Trainer, params: Mapping[str, Any], index: int, rate: Callable[[int], float], copy: int = 0
-) -> None:
-    """Draw the rows that the trees of one round grow on, after its gradients (NUMERICS 6 and 10).
+def draw_of(
+    params: Mapping[str, Any], index: int, rate: Callable[[int], float], copy: int = 0
+) -> tuple[int, int, float | None]:
+    """What `Trainer.sample` draws the rows of the trees of one round by, after its gradients (NUMERICS 6 and 10).
 
     ``rate``: the learning rate of a round, on which the warm-up of goss depends. ``copy``: each of the
     `n_parallel_trees` of a round has its own draws.
     """
     turn = (index - index % params["subsample_freq"]) * params["n_parallel_trees"] + copy
-    trainer.sample(params["random_state"], turn, None if _goss_warm_up(params, index, rate) else params["subsample"])
+    return params["random_state"], turn, None if _goss_warm_up(params, index, rate) else params["subsample"]

@@ -67,6 +67,21 @@ class Training:
         n: int = self.params["n_permutations"]
         return 0 if n == 1 else int(host.draw(self.params["random_state"], host.TURN, index, 0, 1)[0]) % n
 
+    def foresee(self, rounds: Sequence[int], n_copies: int) -> None:
+        """Tell a device that these rounds, each with its copies, come next, all on the scores of now.
+
+        It may grow their trees side by side. It is not told where the gradients of one copy may differ from those of
+        another, or the noise on their splits.
+        """
+        there, plan = getattr(self.trainer, "expect", None), self.leaf_plan
+        alike = self.encoded is None and plan.objective.custom is None
+        alike = alike and (len(rounds) == 1 or self.params["random_strength"] == 0)
+        if there is not None and alike and len(rounds) * n_copies > 1:
+            samples = [
+                sampling.draw_of(self.params, index, plan.rate, copy) for index in rounds for copy in range(n_copies)
+            ]
+            there(samples, rounds[0] * n_copies * plan.n_outputs)
+
     def grow_round(
         self, index: int, copy: int = 0, rate: float | None = None, models: Callable[[], Models] | None = None
     ) -> list[Tree]:
@@ -85,7 +100,7 @@ class Training:
             self.encoded.refresh(index)
         grower, ends = (self.growers[self.permutation_of(index)], []) if models is None else models()
         objective.gradients(plan.objective, grower, self.params, index, *self.rows)
-        sampling.draw_rows(grower, self.params, index, plan.rate, copy)
+        grower.sample(*sampling.draw_of(self.params, index, plan.rate, copy))
         limits = {**limits, "learning_rate": 1.0 if plan.refits else rate}
         strength = growth.random_strength(self.params, index, rate, self.n_live)
         together = self.params["multi_strategy"] == "multi_output_tree"

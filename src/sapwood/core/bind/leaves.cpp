@@ -167,6 +167,7 @@ void bind_leaves(nb::class_<PyTrainer>& trainer) {
       .def("relabel_leaves", relabel_leaves, "output"_a, "new_id"_a.none(), "value"_a)
       .def("set_table", set_table, "table"_a)
       .def("standardise", standardise, "bounds"_a.none())
+      .def("units", [](PyTrainer& s) { return array(s.trainer->units()); })
       .def("set_linear", set_linear, "output"_a, "offset"_a, "column"_a, "coef"_a, "bounds"_a)
       .def("fit_linear", py_fit_linear, "first"_a, "offset"_a, "column"_a, "value"_a, "rate"_a, "reg_lambda"_a,
            "linear_lambda"_a, "linear_smooth"_a)

@@ -87,6 +87,8 @@ class Trainer {
   std::vector<LinearPart> fit_linear(int first, int end, const LinearRule& rule);
   // Standard units for linear leaves; bounds (n_columns, 3): those of a model to continue, or null. Returns the bounds.
   const std::vector<double>& standardise(const double* bounds);
+  // (n_columns) the units that `standardise` has found; 0: the column has no coefficients
+  std::vector<double> units() const { return units_ == nullptr ? std::vector<double>{} : units_->unit; }
   void set_linear(int output, LinearPart part, std::vector<double> bounds);  // terms that another trainer has found
   void add_scores(int output);
 

@@ -213,6 +213,15 @@ inline Scanned block_scan(int64_t x) {
           __shfl_sync(ALL_LANES, (long long)sum, LANES - 1)};
 }
 
+struct Span {  // of the concatenated rows of several nodes, what a block has
+  int64_t low, high;
+  Span(int64_t total, int64_t min_rows, int block, int n_blocks) {
+    int64_t each = (total + n_blocks - 1) / n_blocks;
+    each = each < min_rows ? min_rows : each;
+    low = block * each, high = low + each < total ? low + each : total;
+  }
+};
+
 // Symmetric: the best candidate of the level that was searched last. All threads of a block. k: the output; first: the
 // level's first node
 inline LevelSplit best_of_level(const Job& j, int k, int first) {

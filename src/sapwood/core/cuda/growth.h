@@ -3,6 +3,7 @@
 #pragma once
 #include "cuda/frontier.h"
 #include "cuda/gradient_pass.h"
+#include "cuda/wide_sum.h"
 
 namespace sapwood {
 
@@ -14,29 +15,14 @@ constexpr int MAX_PACKED_ROWS = 131071;           // rows whose narrow sums fit 
 constexpr int PART_BITS = 15;                     // of a number whose parts are added apart
 
 // ---------------------------------------------------------------------------------------------------- the root
-// A sum in four parts of 32 bits as the nearest float64.
-inline double nearest(const int64_t* part) {
-  uint64_t low = 0, high = 0, carry = 0;
-  for (int i = 0; i < 4; i++) {
-    const uint64_t sum = (uint64_t)part[i] + carry;
-    (i < 2 ? low : high) |= (sum & 0xffffffffu) << 32 * (i % 2);
-    carry = sum >> 32;
-  }
-  if (high == 0) return (double)low;
-  int shift = 0;  // the first bit of the sum becomes that of `high`
-  for (; !(high >> 63); shift++) high = high << 1 | low >> 63, low <<= 1;
-  return (double)(high | (low != 0)) * power_of_two(64 - shift);  // the last bit stands for all that are cut off
-}
-
 // The noise on a column's best split, and the columns that trees before this one have used.
 inline void begin_ranks(const Job& j, int k, const Output& o, Growth& t) {
   t.noise_scale = 0.0;
   if (j.noisy) {
-    Output& all = (Output&)j.all_output[k];  // g^2 / h, from the units of all rows' wide numbers to those of the search
+    const Output& all = j.all_output[output_of(j, k)];  // g^2 / h, from units of all rows' wide numbers to the search's
     const double g = nearest(all.noise), h = nearest(all.noise + 4);
     const int shift = (t.scale.bits - 2 * t.scale.g + t.scale.h) - (WIDE - 2 * all.narrow.g + all.narrow.h);
     t.noise_scale = j.turn->random_strength * (h == 0.0 ? 0.0 : sqrt(g / h)) * sqrt(power_of_two(shift));
-    for (int64_t& part : all.noise) part = 0;
   }
   const uint32_t* used = k == place_of_tree() ? j.used + j.n_tiles : j.used;  // the first trees of the round
   for (int w = 0; w < j.n_tiles && j.first_use != nullptr; w++) {
@@ -45,13 +31,13 @@ inline void begin_ranks(const Job& j, int k, const Output& o, Growth& t) {
   }
 }
 
-// Fixes the scales of an output, and what the search of its tree needs; its first node. k: the output; own_min_samples:
+// Fixes the scales of an output, and what the search of its tree needs; its first node. k: the tree; own_min_samples:
 // what min_samples_leaf="auto" means
 inline void begin_tree(const Job& j, int k, double own_min_samples) {
-  Output& o = j.output[k];
+  Output& o = j.output[gradients_of(j, k)];
   Growth& t = growth_of(j, k);
-  fix_scales(j, o);
-  const int32_t n_rows = j.all_rows ? (int32_t)j.n : j.growth->n_rows;
+  if (j.n_copies == 1) fix_scales(j, o);  // else it has been done: other blocks read them
+  const int32_t n_rows = j.all_rows ? (int32_t)j.n : j.growth[copy_of(j, k)].n_rows;
   t.scale = o.is_narrow ? o.narrow : Scale{WIDE, o.narrow.g, o.narrow.h};
   const double gs = g_scale(t.scale), hs = h_scale(t.scale);
   t.unit = hs / (gs * gs);
@@ -122,7 +108,7 @@ SAPWOOD_KERNEL void begin(SAPWOOD_JOB, int given, int) {
   if (is_joint(j)) {
     if (blockIdx.x == 0) begin_joint(j);
   } else if (blockIdx.x == 0 && threadIdx.x == 0) {
-    begin_tree(j, k, j.output[k].own_min_samples);
+    begin_tree(j, k, j.output[gradients_of(j, k)].own_min_samples);
     if (place_of_tree() == 0 && !j.one_tree)
       j.growth->n_finished += n_beside();  // no block reads it before the last step
   }
@@ -140,8 +126,8 @@ struct RowSource {         // where the rows of a node are listed
   bool has_words;  // the row list has the words of this output
   RowSource(const Job& j, int buffer, int k)
       : list(buffer >= 0 ? of_tree(j, j.lists) + buffer * j.n : nullptr),
-        sample(buffer == -2 ? j.sample : nullptr),
-        packed(j.packed + k * j.n),
+        sample(buffer == -2 ? j.sample + copy_of(j, k) * j.n : nullptr),
+        packed(j.packed + gradients_of(j, k) * j.n),
         has_words(!is_joint(j) || k == 0) {}
   Listed at(int64_t place) const {
     if (list != nullptr && has_words) return list[place];
@@ -164,15 +150,6 @@ inline int find_item(const Item* items, int n, int64_t x) {
   }
   return low;
 }
-
-struct Span {  // of the concatenated rows of several nodes, what a block has
-  int64_t low, high;
-  Span(int64_t total, int64_t min_rows, int block, int n_blocks) {
-    int64_t each = (total + n_blocks - 1) / n_blocks;
-    each = each < min_rows ? min_rows : each;
-    low = block * each, high = low + each < total ? low + each : total;
-  }
-};
 
 struct NodeSplit {  // of a node: its rows and where they go
   int32_t begin, end, buffer, place, bin, missing_left;

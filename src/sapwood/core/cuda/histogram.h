@@ -16,7 +16,7 @@ inline int32_t bits_of_part(int64_t x, int part, bool last) {
   return (int32_t)(last ? shifted : shifted & (((int64_t)1 << PART_BITS) - 1));
 }
 
-// What a row adds in one part: the narrow word as it is, or some bits of each number.
+// What a row adds in one part: the narrow word as it is, or some bits of each number. k: the place of the gradients
 inline RowWord part_of(const Job& j, const Growth& t, int k, Listed row, int part) {
   if (part >= t.n_parts) {  // what it counts for
     const int64_t count = j.repeats == nullptr ? 1 : j.repeats[row.row];
@@ -131,8 +131,8 @@ SAPWOOD_APART void add_rows_of(const Job& job, int k, int tile, int buffer, int6
                                int* sums) {
   const RowSource source(job, buffer, k);
   const uint8_t* codes = job.codes + (int64_t)tile * job.n * LANES;
-  add_rows<FAST, WIDTH>(job, growth_of(job, k), k, source, first, rows, part, codes, LaneColumns(threadIdx.x % LANES),
-                        sums);
+  add_rows<FAST, WIDTH>(job, growth_of(job, k), gradients_of(job, k), source, first, rows, part, codes,
+                        LaneColumns(threadIdx.x % LANES), sums);
 }
 
 // Where the rows of the children are, and which of them are built: the smaller ones. All threads of every block; each

@@ -48,7 +48,7 @@ struct Listed {  // a row in a row list, with its narrow word
 
 struct Turn {  // what changes from round to round
   double learning_rate;
-  uint64_t sample_key, tie_key;
+  uint64_t sample_key[32], tie_key[32];  // of each copy of the round that grows side by side
   uint64_t column_keys[3];  // of the draws of columns, key(seed, purpose, ., .): for a tree, a level, a node
   uint64_t cut_key;         // the same of random cuts
   uint64_t sketch_key;      // the same of the signs of a sketch
@@ -93,7 +93,7 @@ struct Growth {  // the tree that grows: what holds for all of its steps
   double noise_scale;               // of the noise on a column's best split
   double share;                     // of outputs that are split together: the unit as a part of the largest
   int32_t fast, n_parts;            // fast: words are added as they are; parts of a number that are added apart
-  int32_t counts_rows, n_rows;      // counts_rows: besides hessians; n_rows: of the sample
+  int32_t counts_rows, n_rows;      // counts_rows: besides hessians; n_rows: of the sample of this copy
   int32_t n_finished, count_parts;  // trees so far; parts of what a row counts for, 0 where that does not matter
 };
 
@@ -158,24 +158,26 @@ struct Job {
   int32_t* packed;               // (n_outputs, n) narrow words
   Pair* leaf_pairs;              // (n_outputs, n) wide pairs of the leaf values
   Pair* search_pairs;            // (n_outputs, n) wide pairs of the search, where it has its own; null: leaf_pairs
-  uint16_t* leaf;                // (n_outputs, n) node that each row is in
-  double* node_value;            // (n_outputs, max_nodes) values by node
-  uint8_t* in_sample;            // (n) 1: the row is in the sample; null: all rows are
+  int64_t n_copies;              // of a round, whose trees grow side by side, each copy with a sample of its own
+  int64_t own_gradients;         // 1: each of them has gradients of its own, too
+  uint16_t* leaf;                // (n_copies, n_outputs, n) node that each row is in
+  double* node_value;            // (n_copies, n_outputs, max_nodes) values by node
+  uint8_t* in_sample;            // (n_copies, n) 1: the row is in the sample; null: all rows are
   int64_t all_rows;              // 1: no row is left out of trees
   int64_t draws;                 // 1: the sampler draws, 0: it takes all rows of positive weight
-  uint32_t* sample;              // (n) rows of the sample, where it is not all rows
+  uint32_t* sample;              // (n_copies, n) rows of the sample, where it is not all rows
   double subsample;              // probability of a row
   const double* row_subsample;   // (n) instead of it, or null
   const double* sampler_field;   // fields of the sampler
   int64_t n_live;                // rows of positive weight
-  Sampling* sampling;            // of samplers that depend on gradients
+  Sampling* sampling;            // (n_copies) of samplers that depend on gradients
   uint32_t* norms;               // (n) of gradients
-  int64_t* digits;               // (2048, 2) rows and their sum by a digit of their norms
-  double* factor;                // (n) what a row of the sample counts for
-  Output* reweighted;            // (n_outputs) of the sample, where rows count more or less
-  int32_t* reweighted_packed;    // (n_outputs, n) the same as `packed`
-  Pair* reweighted_leaf;         // (n_outputs, n)
-  Pair* reweighted_search;       // (n_outputs, n)
+  int64_t* digits;               // (n_copies, 2048, 2) rows and their sum by a digit of their norms
+  double* factor;                // (n_copies, n) what a row of the sample counts for
+  Output* reweighted;            // (n_copies, n_outputs) of the sample, where rows count more or less
+  int32_t* reweighted_packed;    // (n_copies, n_outputs, n) the same as `packed`
+  Pair* reweighted_leaf;         // (n_copies, n_outputs, n)
+  Pair* reweighted_search;       // (n_copies, n_outputs, n)
   const int32_t* row_group;      // (n) number of the group that is drawn as one, or null
   int64_t max_nodes;             // of a tree
   int64_t max_depth;             // 0: none
@@ -368,6 +370,61 @@ struct MetricJob {  // the arguments of evaluations
   const uint64_t* sets;      // (sets, 4) a bit a code: 1: it goes right
 };
 
+struct LineTable {       // the values behind the bins
+  const char* data;      // (n, n_columns) float32 or float64, row by row
+  int64_t is_double;     //
+  int64_t n_columns;     //
+  const double* bounds;  // (n_columns, 3) of standard units, as in math/linear.h; null: raw units
+  const double* unit;    // (n_columns) of them; 0: the column has no coefficients
+};
+
+struct LineLeaves {          // those of a tree, and the sums over their rows
+  int64_t n_leaves;          //
+  const int32_t* column_at;  // (n_leaves + 1) the first column of each
+  int32_t* column;           // those of its branch IN OUT: then those with more than one value, first
+  const int64_t* sum_at;     // (n_leaves + 1) its first sum
+  const int64_t* space_at;   // (n_leaves) its first number of `space`
+  const double* value;       // (n_leaves) shrunk
+  int32_t* n_kept;           // (n_leaves) columns with more than one value
+  int32_t* row_at;           // (n_leaves + 1) its first row
+  int32_t* cursor;           // (n_leaves) rows so far
+  uint32_t* rows;            // (n) leaf by leaf; 2^31 is added to those that are not complete
+  uint64_t* range;           // (columns, 2) the lowest and the highest value, as numbers that sort like them
+  FixedColumn* fixed;        // (columns)
+  LineSums* totals;          // (n_leaves)
+  int64_t* sums;             // (sums, 4) in parts of 32 bits
+  double* space;             //
+};
+
+struct LineTerms {       // of the leaves of an output's tree
+  int32_t* at;           // (n_leaves) the first of each
+  int32_t* n;            // (n_leaves) how many; 0: the leaf has its value only
+  int32_t* column;       // the first of a leaf is its constant
+  double* coef;          //
+  const double* value;   // (n_leaves)
+  const double* bounds;  // as in LineTable
+};
+
+struct LineJob {             // the arguments of linear leaves
+  int64_t n;                 // rows
+  const uint16_t* leaf;      // (n) node of each
+  const int32_t* number;     // (nodes) number of each leaf
+  const uint8_t* in_sample;  // (n) null: all rows are
+  const int32_t* repeats;    // (n) as in Job
+  int64_t repeated;          //
+  int64_t weight_shift;      //
+  const Pair* pairs;         // (n) wide pairs of the output
+  const Output* output;      //
+  double rate;               // as in math/linear.h
+  double reg_lambda;         //
+  double linear_lambda;      //
+  double linear_smooth;      //
+  LineTable table;           //
+  LineLeaves of;             //
+  LineTerms terms;           //
+  double* score;             // (n) IN OUT
+};
+
 struct BinJob {  // the arguments of binning
   int64_t n_rows;
   const char* table;      // values, float32 or float64
@@ -389,15 +446,16 @@ inline bool has_columns(const Job& j) { return SAPWOOD_COLUMNS && j.allowed != n
 inline bool is_joint(const Job&) { return SAPWOOD_JOINT; }
 constexpr bool MAY_RANK = SAPWOOD_RANKED;  // compiled for more than the loss: cosine scores, weights, penalties, noise
 constexpr bool MAY_HAVE_CATEGORIES = SAPWOOD_CATEGORIES,
-               MAY_BE_NARROW = SAPWOOD_NARROW;  // narrow: a tile of 16 columns
-constexpr bool MAY_BE_BESIDE = SAPWOOD_BESIDE;  // compiled for trees side by side
+               MAY_BE_NARROW = SAPWOOD_NARROW;    // narrow: a tile of 16 columns
+constexpr bool MAY_BE_BESIDE = SAPWOOD_BESIDE;    // compiled for trees side by side
+constexpr bool MAY_HAVE_COPIES = SAPWOOD_COPIES;  // ... of several copies of a round
 #else
 inline bool is_symmetric(const Job& j) { return j.symmetric != 0; }
 inline bool is_leafwise(const Job& j) { return j.leafwise != 0; }
 inline bool has_columns(const Job& j) { return j.allowed != nullptr; }
 inline bool is_joint(const Job& j) { return j.n_joint > 1; }
 constexpr bool MAY_RANK = true;
-constexpr bool MAY_HAVE_CATEGORIES = true, MAY_BE_NARROW = true, MAY_BE_BESIDE = true;
+constexpr bool MAY_HAVE_CATEGORIES = true, MAY_BE_NARROW = true, MAY_BE_BESIDE = true, MAY_HAVE_COPIES = true;
 #endif
 inline bool is_cosine(const Job& j) { return MAY_RANK && j.cosine != 0; }
 inline bool is_ranked(const Job& j) {
@@ -413,6 +471,12 @@ SAPWOOD_INLINE T* of_tree(const Job& j, T* first) {
   return MAY_BE_BESIDE ? (T*)((char*)first + place_of_tree() * j.tree_stride) : first;
 }
 inline Growth& growth_of(const Job& j) { return j.growth[place_of_tree()]; }
+
+// The trees of a copy of a round follow those of the one before. k: the tree. Its copy, its output, and the place of its
+// gradients: copies share them, unless rows count more or less in each.
+inline int copy_of(const Job& j, int k) { return MAY_HAVE_COPIES ? k / (int)j.n_outputs : 0; }
+inline int output_of(const Job& j, int k) { return MAY_HAVE_COPIES ? k % (int)j.n_outputs : k; }
+inline int gradients_of(const Job& j, int k) { return j.own_gradients ? k : output_of(j, k); }
 
 // What an output that is split together with others has of its own; one that is not has all.
 inline Node* nodes_of(const Job& j, int k) { return is_joint(j) ? j.nodes + k * j.max_nodes : of_tree(j, j.nodes); }

@@ -105,7 +105,8 @@ SAPWOOD_BOUNDED(1024, 2) void find_leaves(SAPWOOD_JOB, int given, int step) {
   for (int i = threadIdx.x; i < n_nodes * LEAF_PARTS * n_copies; i += blockDim.x) sums[i] = 0;
   __syncthreads();
   const int64_t each = (j.n + n_blocks - 1) / n_blocks, low = block * each, high = low + each < j.n ? low + each : j.n;
-  const Pair* pairs = j.leaf_pairs + k * j.n;
+  const Pair* pairs = j.leaf_pairs + gradients_of(j, k) * j.n;
+  const uint8_t* in_sample = j.in_sample + copy_of(j, k) * j.n;
   uint16_t* leaf = j.leaf + k * j.n;
   int64_t* out = leaf_sums_of(j, k);
   for (int64_t first = low; first < high; first += MAX_SPAN) {
@@ -113,7 +114,7 @@ SAPWOOD_BOUNDED(1024, 2) void find_leaves(SAPWOOD_JOB, int given, int step) {
     for (int64_t row = first + threadIdx.x; row < end; row += blockDim.x) {
       const int node = known ? j.leaf[row] : walk(j, steps, batch.set, row);
       leaf[row] = (uint16_t)node;
-      if (!j.all_rows && !j.in_sample[row]) continue;
+      if (!j.all_rows && !in_sample[row]) continue;
       const Pair q = pairs[row];
       if (n_copies > 0) {
         add_parts(sums, n_copies, node, q);
@@ -170,7 +171,7 @@ SAPWOOD_KERNEL void finish_tree(SAPWOOD_JOB, int given, int step) {
   const int turn = j.one_tree ? j.growth->n_finished : j.growth->n_finished - n_beside() + place_of_tree(),
             tree = turn % (int)j.n_store;
   int64_t* total = leaf_sums_of(j, k);
-  const Scale& scale = j.output[k].wide;
+  const Scale& scale = j.output[gradients_of(j, k)].wide;
   TreeNode* out = j.trees + (int64_t)tree * j.max_nodes;
   double* value = j.node_value + k * j.max_nodes;
   const double hs = h_scale(scale), unit = power_of_two(-(int)j.weight_shift);
@@ -217,6 +218,8 @@ SAPWOOD_KERNEL void finish_tree(SAPWOOD_JOB, int given, int step) {
   for (int i = threadIdx.x; has_categories(j) && i < (int)SET_WORDS * n_nodes; i += blockDim.x)
     j.tree_sets[(int64_t)tree * j.max_nodes * SET_WORDS + i] = of_tree(j, j.sets)[i];
   if (threadIdx.x == 0) j.tree_sizes[tree] = n_nodes, j.growth->n_finished += j.one_tree != 0;
+  if (MAY_RANK && j.noisy && threadIdx.x < 8 && copy_of(j, k) == (int)j.n_copies - 1)  // no tree needs it any more
+    ((Output&)j.all_output[output_of(j, k)]).noise[threadIdx.x] = 0;
 }
 
 }  // namespace sapwood

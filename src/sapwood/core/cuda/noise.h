@@ -1,17 +1,9 @@
 // What the noise on splits is measured by: the sums of squared gradients and of hessians over all rows, exactly.
 #pragma once
 #include "cuda/gradient_pass.h"
+#include "cuda/wide_sum.h"
 
 namespace sapwood {
-
-struct WideSum {  // of 128 bits
-  uint64_t low = 0, high = 0;
-  void add(uint64_t x, uint64_t times) {
-    const uint64_t product = x * times, before = low;
-    low += product;
-    high += multiply_high(x, times) + (low < before);
-  }
-};
 
 SAPWOOD_BOUNDED(256, 4) void sum_noise(SAPWOOD_JOB, int k, int) {
   const Job& j = job;
@@ -23,11 +15,7 @@ SAPWOOD_BOUNDED(256, 4) void sum_noise(SAPWOOD_JOB, int k, int) {
     const Pair q = pairs[row];
     g.add((uint64_t)((int64_t)q.g * q.g), (uint64_t)w), h.add((uint64_t)q.h, (uint64_t)w);
   }
-  const uint64_t words[4] = {g.low, g.high, h.low, h.high};
-  for (int i = 0; i < 8; i++) {
-    const int64_t part = warp_sum((int64_t)(words[i / 2] >> 32 * (i % 2) & 0xffffffffu));
-    if (threadIdx.x % LANES == 0 && part != 0) add_to(&j.output[k].noise[i], part);
-  }
+  g.add_to_parts(j.output[k].noise), h.add_to_parts(j.output[k].noise + 4);
 }
 
 }  // namespace sapwood

@@ -10,23 +10,28 @@ SAPWOOD_BOUNDED(256, 4) void gradient_pass(SAPWOOD_JOB, int pass, int pending) {
   pass_rows<SAPWOOD_OBJECTIVE>(j, pass, pending != 0);
 }
 
-SAPWOOD_KERNEL void add_values(SAPWOOD_JOB, int k, int) {
+// place: of the tree among those of all copies of the round
+SAPWOOD_KERNEL void add_values(SAPWOOD_JOB, int k, int place) {
   const Job& j = job;
   const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (int64_t)gridDim.x * blockDim.x;
   for (int64_t row = first; row < j.n; row += step) {
     double& score = j.score[k * j.n + row];
-    score = score + j.node_value[k * j.max_nodes + j.leaf[k * j.n + row]];
+    score = score + j.node_value[place * j.max_nodes + j.leaf[place * j.n + row]];
   }
 }
 
-// Gradients that no tree has used.
-SAPWOOD_KERNEL void forget_gradients(SAPWOOD_JOB, int, int) {
-  for (int k = 0; k < job.n_outputs; k++) job.output[k].n_passes = 0, fix_scales(job, job.output[k]);
+// Gradients that no tree has used. kept: their scales hold from now on
+SAPWOOD_KERNEL void forget_gradients(SAPWOOD_JOB, int kept, int) {
+  for (int k = 0; k < job.n_outputs; k++) {
+    if (!kept) job.output[k].n_passes = 0;
+    fix_scales(job, job.output[k]);
+  }
 }
 
 SAPWOOD_KERNEL void forget_sample(SAPWOOD_JOB, int, int) {
-  job.growth->n_rows = 0;
-  if (job.sampling == nullptr) return;
+  for (int copy = 0; copy < job.n_copies; copy++) job.growth[copy].n_rows = 0;
+  for (int k = 0; k < job.n_outputs && job.n_copies > 1; k++) fix_scales(job, job.output[k]);
+  if (job.sampling == nullptr || !job.draws) return;
   begin_sample<SAPWOOD_SAMPLER>(job);
   clear_reweighted(job);
 }

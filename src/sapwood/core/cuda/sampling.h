@@ -7,9 +7,12 @@
 namespace sapwood {
 
 constexpr int DIGIT_BITS = 11, N_DIGITS = 1 << DIGIT_BITS, MAX_SCALE_GAP = 900;
-constexpr int DIGIT_SHIFTS[3] = {21, 10, 0};  // of 32-bit numbers
+constexpr int DIGIT_SHIFTS[3] = {21, 10, 0};                        // of 32-bit numbers
+constexpr int DIGIT_RANGE[3] = {N_DIGITS, N_DIGITS, N_DIGITS / 2};  // the last one has ten bits
 
-// The units of norms, and how many rows the threshold aims at. One thread.
+inline int own_copy() { return blockIdx.z; }  // of the round, whose sample a block draws
+
+// The units of norms, and how many rows the threshold aims at, of all copies. One thread.
 template <class Sampler>
 inline void begin_sample(const Job& j) {
   Sampling& s = *j.sampling;
@@ -33,6 +36,7 @@ inline void begin_sample(const Job& j) {
   const bool top_k = Sampler::threshold == Threshold::top_k;
   s.seeks = top_k ? s.target >= 1 : Sampler::threshold == Threshold::expected_count && s.target < j.n_live;
   if (top_k && s.target < 1) s.norm = 0x7fffffffffffffff;
+  for (int copy = 1; copy < j.n_copies; copy++) j.sampling[copy] = s;
 }
 
 // The norm of a row's gradients in fixed point.
@@ -52,25 +56,26 @@ template <class Sampler>
 inline void count_digits(const Job& j, int digit, bool ties) {
   __shared__ uint32_t rows[N_DIGITS];
   __shared__ int64_t sums[N_DIGITS];
-  const Sampling& s = *j.sampling;
+  const Sampling& s = j.sampling[own_copy()];
   if (!s.seeks) return;
   for (int d = threadIdx.x; d < N_DIGITS; d += blockDim.x) rows[d] = 0, sums[d] = 0;
   __syncthreads();
   const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (int64_t)gridDim.x * blockDim.x;
   for (int64_t row = first; row < j.n; row += step) {
     uint32_t x = digit == 0 && !ties ? row_norm<Sampler>(j, s, row) : j.norms[row];
-    if (digit == 0 && !ties) j.norms[row] = x;
+    if (digit == 0 && !ties && own_copy() == 0) j.norms[row] = x;  // those of all copies
     if (j.repeats != nullptr && j.repeats[row] == 0) continue;
     if (ties && (int64_t)x != s.norm) continue;
-    if (ties) x = (uint32_t)(draw(j.turn->tie_key, (uint64_t)row) >> 32);
+    if (ties) x = (uint32_t)(draw(j.turn->tie_key[own_copy()], (uint64_t)row) >> 32);
     const int64_t d = ((int64_t)x - s.at) >> DIGIT_SHIFTS[digit];
-    if (d < 0 || d >= N_DIGITS) continue;
+    if (d < 0 || d >= DIGIT_RANGE[digit]) continue;
     atomicAdd(&rows[d], 1u);
     add_to(&sums[d], x);
   }
   __syncthreads();
+  int64_t* digits = j.digits + 2 * N_DIGITS * own_copy();
   for (int d = threadIdx.x; d < N_DIGITS; d += blockDim.x)
-    if (rows[d] != 0) add_to(j.digits + 2 * d, rows[d]), add_to(j.digits + 2 * d + 1, sums[d]);
+    if (rows[d] != 0) add_to(digits + 2 * d, rows[d]), add_to(digits + 2 * d + 1, sums[d]);
 }
 
 // Whether enough rows reach a number: `reach` do, the others add up to `below`.
@@ -86,9 +91,10 @@ inline bool enough(const Sampling& s, bool ties, int64_t m, int64_t reach, int64
 template <class Sampler>
 inline void choose_digit(const Job& j, int digit, bool ties) {
   __shared__ int64_t counts[2 * N_DIGITS];
-  Sampling& s = *j.sampling;
+  Sampling& s = j.sampling[own_copy()];
   if (!s.seeks) return;
-  for (int i = threadIdx.x; i < 2 * N_DIGITS; i += blockDim.x) counts[i] = j.digits[i], j.digits[i] = 0;
+  int64_t* digits = j.digits + 2 * N_DIGITS * own_copy();
+  for (int i = threadIdx.x; i < 2 * N_DIGITS; i += blockDim.x) counts[i] = digits[i], digits[i] = 0;
   __syncthreads();
   if (threadIdx.x != 0) return;
   int64_t reach = s.above, below = s.below;
@@ -120,37 +126,39 @@ inline void choose_digit(const Job& j, int digit, bool ties) {
 template <class Sampler>
 inline void sample_rows(const Job& j) {
   __shared__ int n_here, place;
-  const Turn& turn = *j.turn;
+  const int copy = own_copy();
+  const int64_t own = copy * j.n;
+  const uint64_t sample_key = j.turn->sample_key[copy], tie_key = j.turn->tie_key[copy];
   const bool by_norm = j.draws && Sampler::threshold != Threshold::none;
   SampleThreshold threshold;
-  if (by_norm) threshold = {j.sampling->norm, j.sampling->tie, j.sampling->mu};
+  if (by_norm) threshold = {j.sampling[copy].norm, j.sampling[copy].tie, j.sampling[copy].mu};
   for (int64_t first = (int64_t)blockIdx.x * blockDim.x; first < j.n; first += (int64_t)gridDim.x * blockDim.x) {
     const int64_t row = first + threadIdx.x;
     bool in = row < j.n && (j.repeats == nullptr || j.repeats[row] > 0);
     if (in && j.draws) {
       const double p = j.row_subsample != nullptr ? j.row_subsample[row] : j.subsample;
       const uint64_t at = j.row_group != nullptr ? (uint64_t)j.row_group[row] : (uint64_t)row;
-      const uint32_t norm = by_norm ? row_norm<Sampler>(j, *j.sampling, row) : 0;
-      const double* field = Sampler::n_fields > 0 ? j.sampling->field : nullptr;
-      const double factor = Sampler::factor({turn.sample_key, turn.tie_key, at, norm, p}, threshold, field);
+      const uint32_t norm = by_norm ? row_norm<Sampler>(j, j.sampling[copy], row) : 0;
+      const double* field = Sampler::n_fields > 0 ? j.sampling[copy].field : nullptr;
+      const double factor = Sampler::factor({sample_key, tie_key, at, norm, p}, threshold, field);
       in = factor > 0.0;
-      if (Sampler::reweights) j.factor[row] = factor;
+      if (Sampler::reweights) j.factor[own + row] = factor;
     }
     if (threadIdx.x == 0) n_here = 0;
     __syncthreads();
     const int mine = in ? atomicAdd(&n_here, 1) : 0;
     __syncthreads();
-    if (threadIdx.x == 0) place = atomicAdd(&j.growth->n_rows, n_here);
+    if (threadIdx.x == 0) place = atomicAdd(&j.growth[copy].n_rows, n_here);
     __syncthreads();
-    if (row < j.n) j.in_sample[row] = in;
-    if (in) j.sample[place + mine] = (uint32_t)row;
+    if (row < j.n) j.in_sample[own + row] = in;
+    if (in) j.sample[own + place + mine] = (uint32_t)row;
     __syncthreads();
   }
 }
 
-inline RowGradient reweighted_gradient(const Job& j, int64_t row, int k) {
+inline RowGradient reweighted_gradient(const Job& j, int64_t row, int k, double w) {
   const Pair from = j.leaf_pairs[k * j.n + row];
-  const double w = j.factor[row], h = from.h * w;
+  const double h = from.h * w;
   return {from.g * w, h, j.search_pairs != nullptr ? j.search_pairs[k * j.n + row].h * w : h};
 }
 
@@ -175,18 +183,21 @@ struct
 // Pass 0: the maxima of the sampled rows; pass 1: their fixed point. `to`: the job of growth on these rows
 inline void reweigh_rows(const Job& j, int pass) {
   const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (int64_t)gridDim.x * blockDim.x;
+  const int64_t copy = own_copy(), planes = copy * j.n_outputs * j.n;
+  const uint8_t* in_sample = j.in_sample + copy * j.n;
+  const double* factor = j.factor + copy * j.n;
   Job to = j;
-  to.leaf_pairs = j.reweighted_leaf, to.packed = j.reweighted_packed;
-  to.search_pairs = j.search_pairs != nullptr ? j.reweighted_search : nullptr;
+  to.leaf_pairs = j.reweighted_leaf + planes, to.packed = j.reweighted_packed + planes;
+  to.search_pairs = j.search_pairs != nullptr ? j.reweighted_search + planes : nullptr;
   for (int k = 0; k < j.n_outputs; k++) {
-    Output& o = j.reweighted[k];
+    Output& o = j.reweighted[copy * j.n_outputs + k];
     const Reweighted scales(j.output[k], o);
     const PassScales s(scales.narrow, scales.wide);
     PassTotals totals;
     int64_t count = 0;
     for (int64_t row = first; row < j.n; row += step) {
-      if (!j.in_sample[row]) continue;
-      const RowGradient r = reweighted_gradient(j, row, k);
+      if (!in_sample[row]) continue;
+      const RowGradient r = reweighted_gradient(j, row, k, factor[row]);
       if (pass == 0) totals.raise(r), count += j.repeated ? j.repeats[row] : 1;
       else quantise_row(to, row, k, r, s, totals);
     }
@@ -198,16 +209,16 @@ inline void reweigh_rows(const Job& j, int pass) {
 
 // Begins and ends the passes. One thread.
 inline void clear_reweighted(const Job& j) {
-  for (int k = 0; k < j.n_outputs; k++) {
+  for (int k = 0; k < j.n_copies * j.n_outputs; k++) {
     Output& o = j.reweighted[k];
     o = Output{};
-    o.own_min_samples = j.output[k].own_min_samples;
+    o.own_min_samples = j.output[k % j.n_outputs].own_min_samples;
   }
 }
 inline void end_reweighted(const Job& j) {
-  for (int k = 0; k < j.n_outputs; k++) {
+  for (int k = 0; k < j.n_copies * j.n_outputs; k++) {
     Output& o = j.reweighted[k];
-    const Reweighted scales(j.output[k], o);
+    const Reweighted scales(j.output[k % j.n_outputs], o);
     o.narrow = scales.own_narrow, o.wide = scales.own_wide;
     const int64_t least = 64 * o.total_g;  // total_g: what the rows count for
     o.is_narrow = j.precision == 1 || (j.precision == 0 && o.sum_g[1] >= least && o.sum_h[1] >= least);

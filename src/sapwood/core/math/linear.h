@@ -50,4 +50,58 @@ inline void solve_ridge(double* a, double* d, double* b, int k) {
   }
 }
 
+// In raw units, from the range of its values in the leaf, low < high.
+inline FixedColumn fixed_column(double low, double high) {
+  const double centre = 0.5 * low + 0.5 * high, up = high - centre, down = centre - low;
+  const int e = exponent_of(up < down ? down : up);
+  return {centre, power_of_two(LINEAR - e), power_of_two(e - LINEAR), power_of_two(e - LINEAR)};
+}
+
+struct LineRule {
+  Scale scale;  // of gradients
+  int shift;    // counts read count / 2^shift
+  double rate, reg_lambda, linear_lambda, linear_smooth;
+};
+
+inline int line_sums(int k) { return k * (k + 5) / 2; }
+inline int line_space(int k) { return k * (k + 3); }
+
+// The constant and the coefficients of a leaf; returns how many there are, at most k + 1; 0: no column can have one.
+// sum(): the sums over complete rows one after the other: by column a: g*q, h*q, then h*q*q with the columns up to a;
+// space (line_space(k)); to_column, to_coef (k + 1) OUT
+template <class NextSum>
+inline int solve_line(int k, const FixedColumn* fixed, const int32_t* column, const LineSums& own, double value,
+                      const LineRule& rule, NextSum&& sum, double* space, int32_t* to_column, double* to_coef) {
+  const double gs = g_scale(rule.scale), hs = h_scale(rule.scale), lambda = rule.reg_lambda * hs,
+               smooth = rule.linear_smooth * hs;
+  const double g = (double)own.complete.g, h = (double)own.complete.h;
+  if (k == 0 || h == 0.0 || (double)own.count < (k + 1) * power_of_two(rule.shift)) return 0;
+  double *a = space, *d = a + k * k, *b = d + k, *mean = b + k;
+  for (int i = 0; i < k; i++) {
+    const double with_g = sum();
+    mean[i] = sum();  // h*q, for now
+    b[i] = with_g - (mean[i] * g) / h;
+    for (int j = 0; j <= i; j++) a[i * k + j] = sum() - (mean[i] * mean[j]) / h;
+  }
+  for (int i = 0; i < k; i++) {
+    const double variance = a[i * k + i], step = fixed[i].in_units;
+    a[i * k + i] = variance + (((rule.linear_lambda * hs) / step) / step + (smooth * variance) / h);
+    mean[i] = fixed[i].centre + (mean[i] / h) * fixed[i].quantum;
+  }
+  solve_ridge(a, d, b, k);
+  const double shift = -(g - (double)own.all.g * (h / (double)own.all.h)) / (h + lambda) * (hs / gs);
+  double constant = value + rule.rate * shift;
+  int n = 1;
+  bool sound = true;
+  for (int i = 0; i < k; i++) {
+    const double coef = rule.rate * ((-b[i] / fixed[i].quantum) * (hs / gs));
+    if (coef == 0.0) continue;
+    constant = constant - coef * mean[i];
+    to_column[n] = column[i], to_coef[n] = coef, n++;
+    sound = sound && coef - coef == 0.0;
+  }
+  to_column[0] = -1, to_coef[0] = constant;
+  return sound && constant - constant == 0.0 && n > 1 ? n : 0;
+}
+
 }  // namespace sapwood::inline SAPWOOD_ISA

@@ -8,6 +8,15 @@ struct Sums {  // exact sums of quantised gradients and hessians over rows
   int64_t g = 0, h = 0;
 };
 
+struct FixedColumn {  // of a linear leaf: q = rint((x - centre) * scale); quantum = 1 / scale, also in penalty units
+  double centre, scale, quantum, in_units;
+};
+
+struct LineSums {      // of a linear leaf
+  int64_t count = 0;   // of complete rows: those whose values of its columns are all finite
+  Sums all, complete;  // gradients of all rows, of the complete rows
+};
+
 struct Pair {  // one row's quantised gradient and hessian
   int32_t g, h;
 };

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sapwood.device.cuda.binned import LANES, Binned
+from sapwood.device.cuda.copies import Copies, Sample, even
 from sapwood.device.cuda.job import record
 from sapwood.device.cuda.records import Records, key
 from sapwood.device.cuda.trees import Finished
@@ -28,6 +29,7 @@ HISTOGRAM_BYTES = 2 * TILE_SUMS * 4
 PARTITION, ONE_HOT, SET_WORDS = 1, 2, 4  # kinds of columns of categories; words of a set of codes
 SEARCH_BLOCKS = 4  # of the search, that a multiprocessor has at a time
 LIST_BYTES = 16  # of a row in both row lists
+LEAF_BYTES, SAMPLE_BYTES, FACTOR_BYTES, WORD_BYTES, PAIR_BYTES = 2, 5, 8, 4, 8  # of a row, where copies have their own
 BESIDE_BYTES, MAX_BESIDE = 1 << 30, 32  # of trees that grow side by side, at most
 WHOLE_NODES = 2  # of a symmetric level whose candidates are scored and compared by one launch
 MAX_RECORDERS = 8
@@ -46,6 +48,9 @@ class Growing(Records):
         self._finished: Finished | None = None
         self._shape: tuple[Any, ...] = ()
         self._beside = 1  # trees of a round that grow side by side
+        self._n_beside = 1  # copies of a round that do
+        self._copies = Copies(self._n_outputs)
+        self._copy = 0  # the one that was asked for last, among those side by side
         self._n_planned = self._n  # rows that their memory is planned for
         self._numbers: list[Any] = [None] * self._n_outputs  # node of each leaf, where leaves are not nodes
 
@@ -54,6 +59,9 @@ class Growing(Records):
         raise NotImplementedError
 
     def _new_leaves(self, outputs: Iterable[int]) -> None:
+        raise NotImplementedError
+
+    def _draw(self, samples: Sequence[Sample]) -> None:
         raise NotImplementedError
 
     def set_constraints(
@@ -108,7 +116,14 @@ class Growing(Records):
         prefix_ends: Sequence[int] = (),
         sketch: int = 0,
     ) -> list[Any]:
-        """Grow a tree for every output; the trees are read from the device once someone looks at them."""
+        """Grow a tree for every output; the trees are read from the device once someone looks at them.
+
+        Of copies that were told, those that fit side by side grow with the first of them.
+        """
+        grown_as = (policy, dict(limits), seed, random_strength, multi_output, sketch)
+        known = self._copies.take(tree, grown_as)
+        if known is not None:
+            return self._take_copy(*known)
         together = multi_output and self._n_outputs > 1
         assert not prefix_ends, "boost/compatibility.py refuses it"
         if "codes" not in self._arrays:  # the rows of a model whose trees grow on other columns never get here
@@ -125,35 +140,54 @@ class Growing(Records):
         self._turn["column_keys"] = [key(seed, one) for one in (TREE_COLUMNS, LEVEL_COLUMNS, NODE_COLUMNS)]
         for name, purpose in (("cut_key", RANDOM_CUT), ("sketch_key", SKETCH), ("noise_key", RANDOM_STRENGTH)):
             self._turn[name] = key(seed, purpose)
+        waits = self._last.pop("waits", None)  # a sample that is not drawn yet
+        told = [] if waits is None else self._copies.batch(tree, self._n_beside)
+        if waits is not None:
+            self._draw(told or [waits])
+        copies = self._grow_copies(max(1, len(told)), together)
+        if told:
+            self._copies.keep(copies, grown_as)
+        return self._take_copy(0, copies[0])
+
+    def _grow_copies(self, n_copies: int, together: bool) -> list[list[Any]]:
+        """Grow the trees of copies whose samples are drawn; together: those of all outputs have the same splits."""
         assert self._finished is not None
-        self._finished.make_room(self._n_outputs)
+        n_trees, self._job["n_copies"] = n_copies * self._n_outputs, n_copies
+        self._finished.make_room(n_trees)
 
         def work() -> None:
             if not together:
-                for k in range(0, self._n_outputs, self._beside):
-                    n = min(self._beside, self._n_outputs - k)
+                for k in range(0, n_trees, self._beside):
+                    n = min(self._beside, n_trees - k)
                     self._grow_some(k, n)
                     self._finish(k, n)
                 return
-            kept = self._sketch() if n_sums else {}
+            kept = self._sketch() if self._job["n_sums"] else {}
             self._grow_some(0)
             self._restore(kept)
             for k in range(self._n_outputs):
                 self._finish(k)
 
         self._last["unused"] = False
-        if random_strength > 0.0:
+        if self._job["noisy"]:
             self._repeat("noise", self._sum_noise)
         kept = self._use_reweighted() if self._last.get("reweighted") else {}
         self._repeat(("grow", bool(self._job["all_rows"]), *self._shape), work)
         self._restore(kept)
+        return [[self._finished.take() for _ in range(self._n_outputs)] for _ in range(n_copies)]
+
+    def _take_copy(self, place: int, trees: list[Any]) -> list[Any]:
+        """The trees of a copy are now those last grown."""
+        self._copy = place
         self._numbers = [None] * self._n_outputs
         self._new_leaves(range(self._n_outputs))
-        trees = []
-        for k in range(self._n_outputs):
-            trees.append(self._finished.take())
-            self._last["tree", k] = trees[-1]
+        for k, tree in enumerate(trees):
+            self._last["tree", k] = tree
         return trees
+
+    def _place(self, output: int) -> int:
+        """Where an output's tree is among those of all copies that have grown side by side."""
+        return self._copy * self._n_outputs + output
 
     def _sum_noise(self) -> None:
         for k in range(self._n_outputs):
@@ -175,8 +209,8 @@ class Growing(Records):
         own = {"packed": "reweighted_packed", "leaf_pairs": "reweighted_leaf", "output": "reweighted"}
         if self._job["search_pairs"]:
             own["search_pairs"] = "reweighted_search"
-        kept = self._use(own) | {"counts_by_hessian": int(self._job["counts_by_hessian"])}
-        self._job["counts_by_hessian"] = 0
+        kept = self._use(own) | {name: int(self._job[name]) for name in ("counts_by_hessian", "own_gradients")}
+        self._job["counts_by_hessian"], self._job["own_gradients"] = 0, 1
         return kept
 
     def _sketch(self) -> dict[str, int]:
@@ -213,9 +247,10 @@ class Growing(Records):
         }
         words = [*(word for word, holds in found.items() if holds), policy]
         self._rules = " ".join(words)
-        shape = (policy, depth, leaves, self._rules, joint, int(self._job["n_sums"]), int(self._job["one_tree"]))
+        of_trees = joint, int(self._job["n_sums"]), int(self._job["one_tree"]), self._copies.most
+        shape = (policy, depth, leaves, self._rules, *of_trees)
         if shape == self._shape:
-            self._rules = "beside " * (self._beside > 1) + self._rules
+            self._rules = self._beside_rules() + self._rules
             return
         most = leaves if leaves else self._n
         if depth and depth < 17:
@@ -230,7 +265,11 @@ class Growing(Records):
         job["leafwise"], job["symmetric"] = policy == "leafwise", policy == "symmetric"
         job["node_cost"] = self.node_cost // 2 if job["symmetric"] else self.node_cost
         self._make_tree_memory(most, depth, policy == "leafwise")
-        self._rules = "beside " * (self._beside > 1) + self._rules
+        self._rules = self._beside_rules() + self._rules
+
+    def _beside_rules(self) -> str:
+        """What kernels must know of trees side by side."""
+        return "beside " * (self._beside > 1) + "copies " * (self._n_beside > 1)
 
     def _set_categories(self, limits: Mapping[str, float]) -> None:
         """Which columns are of categories, and how they are split."""
@@ -266,7 +305,6 @@ class Growing(Records):
         if job["category"]:
             self._make("tree_sets", (size, nodes, SET_WORDS), np.uint64)
         self._finished = Finished(self.runtime, self._arrays, self._binned, size, bool(job["symmetric"]))
-        self._make("node_value", (k, nodes), np.float64)
         self._last["steps"] = self._plan(leaves, depth, leafwise)
         job["n_items"] = (1 if leafwise else max(1, leaves // 2)) + 1
         job["n_slots"] = max(1, leaves // 2) if depth and not leafwise and leaves == 1 << depth else leaves
@@ -274,8 +312,11 @@ class Growing(Records):
         job["n_found"] = blocks if job["symmetric"] else int(job["n_columns"])
         parts = self._bytes_of_tree() | (self._bytes_of_level(max(1, leaves // 2)) if job["symmetric"] else {})
         job["allowed"] = job["counts"] = 0
-        self._beside = self._trees_beside(parts)
+        self._beside, self._n_beside = self._trees_beside(parts)
         self._make_each(parts, self._beside)
+        self._make("node_value", (self._n_beside * k, nodes), np.float64)
+        if self._n_beside > 1:
+            self._make("leaf", (self._n_beside * k, self._n), np.uint16)
         if job["symmetric"] and joint > 1:
             n = len(self._binned.places)
             self._make("joint_scores", (n, 2, 256), np.float64)
@@ -292,14 +333,27 @@ class Growing(Records):
         warps = self.runtime.settings["find_leaves"][0] // LANES
         job["n_recorders"] = min(MAX_RECORDERS, -(-(int(job["n_items"]) - 1) // warps))
 
-    def _trees_beside(self, parts: Mapping[str, int]) -> int:
-        """How many trees of a round grow side by side, in the same launches: as many as fit, in batches of one size."""
+    def _trees_beside(self, parts: Mapping[str, int]) -> tuple[int, int]:
+        """How many trees of a round grow side by side, in the same launches, and of how many copies of it they are: as
+        many as fit, in batches of one size."""
         if self._job["one_tree"]:
-            return 1
+            return 1, 1
+        k, wanted = self._n_outputs, 1 if self._job["first_use"] else self._copies.most
         each = sum(parts.values()) + (self._n_planned - self._n) * LIST_BYTES
         free = min(BESIDE_BYTES, self.runtime.free() // 2)
-        most = max(1, min(self._n_outputs, MAX_BESIDE, free // each))
-        return -(-self._n_outputs // -(-self._n_outputs // most))
+        copies = min(wanted, MAX_BESIDE // k, free // (k * each + self._n_planned * self._bytes_of_copy()))
+        if copies > 1:
+            copies = even(wanted, copies)
+            return copies * k, copies
+        return even(k, max(1, min(k, MAX_BESIDE, free // each))), 1
+
+    def _bytes_of_copy(self) -> int:
+        """What a copy of a round has of its own for every row, besides what its trees have."""
+        k = self._n_outputs
+        found = k * LEAF_BYTES + SAMPLE_BYTES
+        if self._last.get("reweights"):
+            found += FACTOR_BYTES + k * (WORD_BYTES + PAIR_BYTES * (2 if self._job["search_pairs"] else 1))
+        return found
 
     def _bytes_of_tree(self) -> dict[str, int]:
         """What a tree has of its own while it grows."""

@@ -1,5 +1,4 @@
-"""What the core on the host does for rows whose trees grow on the device: leaf values beyond one Newton step, linear
-leaves, replays.
+"""What the core on the host does for rows whose trees grow on the device: leaf values beyond one Newton step, replays.
 
 In: a trainer of the device. Out: the core's own results; scores, gradients, sample and leaves are copied there first.
 """
@@ -30,12 +29,11 @@ class Hosted:
     _last: dict[Any, Any]
     _arrays: dict[str, Any]
     _mark_used: Any  # trees use these columns
+    _lines: list[Any]  # of linear leaves
 
     def _start_hosted(self) -> None:
         self._host: _core.Trainer | None = None
-        self._table: NDArray[Any] | None = None
         self._turns = [0, -1]  # changes of scores, gradients and sample on the device, and those that the host has
-        self._adds_linear = [False] * self._n_outputs  # the host adds the values of these outputs' trees
         self._leaves_there = [False] * self._n_outputs  # the host has the leaves of these outputs' trees
 
     # What the trainer of the device has.
@@ -58,17 +56,15 @@ class Hosted:
     def _new_leaves(self, outputs: Iterable[int]) -> None:
         """The rows of these outputs have other leaves."""
         for k in outputs:
-            self._adds_linear[k] = self._leaves_there[k] = False
+            self._lines[k], self._leaves_there[k] = None, False
 
     def _core_trainer(self) -> _core.Trainer:
         if self._host is None:
             self._host = _core.Trainer(self._binned.host, *self._host_arguments)
-            if self._table is not None:
-                self._host.set_table(self._table)
             warn(
-                f"on device={self.runtime.name!r} linear leaves, replays and leaf values beyond one Newton step are "
-                "found by the CPU: scores and leaf ids are copied in every round. Constant leaves with "
-                "leaf_estimation='newton' and leaf_iterations=1 avoid it."
+                f"on device={self.runtime.name!r} replays and leaf values beyond one Newton step are found by the CPU: "
+                "scores and leaf ids are copied in every round. leaf_estimation='newton' with leaf_iterations=1 avoids "
+                "it."
             )
         return self._host
 
@@ -129,24 +125,3 @@ class Hosted:
         node: Ints = _core.apply(table.host, *splits, self._host_arguments[-1])  # type: ignore[call-arg]
         is_leaf = splits[_SPLITS.index("left")] == 0
         self.set_leaf_ids(output, (np.cumsum(is_leaf, dtype=np.int32) - 1)[node], int(is_leaf.sum()))
-
-    # ---- Linear leaves ----------------------------------------------------------------------------------------------
-
-    def set_table(self, table: NDArray[Any]) -> None:
-        self._table = table
-
-    def standardise(self, bounds: Floats | None) -> Floats:
-        return self._core_trainer().standardise(bounds)
-
-    def set_linear(self, output: int, offset: Any, column: Any, coef: Any, bounds: Any) -> None:
-        host = self._with_leaves(output, len(offset) - 1)
-        host.relabel_leaves(output, None, self._last["values", output])
-        host.set_linear(output, offset, column, coef, bounds)
-        self._adds_linear[output] = True
-
-    def fit_linear(self, first: int, offset: Any, column: Any, value: Floats, *more: float) -> Any:
-        host = self._with_leaves(first, value.shape[1])
-        for k, own in enumerate(value):
-            host.relabel_leaves(first + k, None, own)
-            self._adds_linear[first + k] = True
-        return host.fit_linear(first, offset, column, value, *more)

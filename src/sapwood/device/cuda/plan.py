@@ -41,6 +41,9 @@ class Shape:
     together: bool = False  # vector leaves
     sketch: int = 0  # sums of their gradients that splits are searched by; 0: all
     cosine: bool = False
+    n_copies: int = 1  # whose trees grow on the same scores
+    adds_later: bool = False  # ... to which they are added once all have grown
+    value_bytes: int = 0  # of each value behind the bins, where leaves are linear
     apart: bool = False  # trees of a round grow one after the other, as where little memory is free
 
 
@@ -106,7 +109,21 @@ def _trial(shape: Shape, n_rows: int) -> int:
     trainer._adapts = False  # the host finds a field of the objective
     trainer.set_split_preference(shape.cosine, [], [], [])
     trainer.set_sampler(shape.sampler[0], dict(shape.sampler[1]))
+    if shape.n_copies > 1:
+        trainer.expect([(0, 0, shape.subsample)] * shape.n_copies, 0)
     trainer.gradients(shape.precision, unit_search=shape.unit_search)
     trainer.sample(0, 0, shape.subsample)
     trainer.grow(shape.policy, {**shape.limits, "learning_rate": 0.1}, 0, 0, 0.0, shape.together, (), shape.sketch)
+    if shape.adds_later:
+        trainer.add_later(0)
+    if shape.value_bytes:
+        _fit_a_line(trainer, n_rows, len(shape.n_bins), shape.value_bytes)
     return int(run.total)
+
+
+def _fit_a_line(trainer: Any, n_rows: int, n_columns: int, value_bytes: int) -> None:
+    """A tree of one leaf, which has a line."""
+    table = np.broadcast_to(np.zeros((), np.float32 if value_bytes == 4 else np.float64), (n_rows, n_columns))
+    trainer.set_table(table)
+    trainer.set_leaf_ids(0, np.zeros(n_rows, np.int32), 1)
+    trainer.fit_linear(0, np.array([0, 1]), np.zeros(1, np.int32), np.zeros((1, 1)), 0.0, 0.0, 0.0, 0.0)

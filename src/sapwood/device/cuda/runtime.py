@@ -18,6 +18,9 @@ from sapwood.device.cuda.job import CORE
 from sapwood.errors import DataError, ParameterError
 
 OPTIONS = ("--std=c++20", "-default-device", "--fmad=false", f"-I{CORE}", f"-I{CORE}/cuda/nvrtc", "-DSAPWOOD_ISA=cuda")
+SHARING = (  # kernels whose shared memory the host sets
+    "histogram", "find_leaves", "predict", "predict_plain", "explain", "count_lines", "group_lines", "sum_lines",
+)  # fmt: skip
 MAX_LANES = 8  # streams of trainings that run side by side
 SPLIT_COMPILE = (13, 0)  # the NVRTC that compiles the kernels of a unit in several threads
 SETTINGS: dict[str, tuple[int, int]] = {  # kernel: threads of a block, blocks of a grid for every multiprocessor
@@ -33,6 +36,9 @@ SETTINGS: dict[str, tuple[int, int]] = {  # kernel: threads of a block, blocks o
     "predict": (512, 0), "predict_plain": (512, 0), "apply_link": (256, 0), "bin_values": (256, 0),
     "fill_entries": (128, 0), "explain": (128, 0), "add_tree": (256, 0), "predict_rows_there": (256, 8),
     "measure_rows": (256, 4),
+    "begin_lines": (256, 4), "count_lines": (512, 2), "place_lines": (512, 0), "group_lines": (512, 2),
+    "range_lines": (256, 8), "fix_lines": (64, 4), "total_lines": (256, 4), "sum_lines": (256, 8),
+    "solve_lines": (32, 8), "add_lines": (256, 8),
 }  # fmt: skip
 
 
@@ -45,6 +51,7 @@ RULES = (
     "ranked",
     "narrow",
     "beside",
+    "copies",
 )  # what kernels of growth are compiled for
 POLICIES = ("depthwise", "symmetric", "leafwise")  # by the numbers that core/cuda/job.h gives them
 
@@ -254,7 +261,7 @@ class Cuda:
         """A compiled kernel; those of rows know their objective, those of growth what the search must look at."""
         module = self._module(SOURCES.get(name, "grow"), variant)
         kernel = module.get_function(name)
-        if name in ("histogram", "find_leaves", "predict", "predict_plain", "explain"):
+        if name in SHARING:
             kernel.max_dynamic_shared_size_bytes = self.max_shared - kernel.shared_size_bytes
         return kernel
 
@@ -311,10 +318,15 @@ ROW_KERNELS = (
     "gradient_pass", "add_values", "draw_rows", "forget_gradients", "forget_sample", "count_norms", "choose_norm",
     "reweigh", "end_reweigh",
 )  # fmt: skip
+LINE_KERNELS = (
+    "begin_lines", "count_lines", "place_lines", "group_lines", "range_lines", "fix_lines", "total_lines", "sum_lines",
+    "solve_lines", "add_lines",
+)  # fmt: skip
 SOURCES = {
     **dict.fromkeys(ROW_KERNELS, "rows"),
     **dict.fromkeys(("begin_sketch", "sketch_rows", "end_sketch", "sum_noise"), "prepare"),
     **dict.fromkeys(PREDICT_KERNELS, "predict"),
+    **dict.fromkeys(LINE_KERNELS, "lines"),
 }  # of kernels that do not grow trees: the unit that compiles them
 
 

@@ -3,7 +3,7 @@
 In: codes, labels, weights, parameters. Out: trees, which stay in device memory until they are read.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from sapwood import _core
 from sapwood.device.cuda.binned import LANES, Binned
+from sapwood.device.cuda.copies import Sample
 from sapwood.device.cuda.evaluating import Asked, Measured
-from sapwood.device.cuda.growing import TILE_SUMS, Growing
+from sapwood.device.cuda.growing import MAX_BESIDE, TILE_SUMS, Growing
 from sapwood.device.cuda.hosted import Hosted
 from sapwood.device.cuda.job import record
+from sapwood.device.cuda.lines import Lines
 from sapwood.device.cuda.records import key
 
 Floats = NDArray[np.float64]
@@ -23,7 +25,7 @@ PRECISIONS = ("auto", "narrow", "wide")
 ROWS = 2  # a purpose of core/math/hash.h
 
 
-class Trainer(Hosted, Growing):
+class Trainer(Hosted, Growing, Lines):
     """Labels, scores and gradients of one training set; `_core.pyi` says what each method takes and returns."""
 
     def __init__(
@@ -44,6 +46,7 @@ class Trainer(Hosted, Growing):
         self._start_records(binned.n_rows, objective)
         self._start_growing()
         self._start_hosted()
+        self._start_lines()
         self._adapts = facts["adaptive"]
         self._set_rows(label, weight, facts, fields)
 
@@ -62,7 +65,7 @@ class Trainer(Hosted, Growing):
         self._keep("label", run.array(np.ascontiguousarray(label, np.float64)))
         job["label_plane"] = n if len(label) > 1 else 0
         job["total_repeats"], job["max_repeats"], job["counts_by_hessian"], job["n_live"] = n, 1, 1, n
-        job["all_rows"] = 1
+        job["all_rows"] = job["n_copies"] = 1
         if weight is not None:
             self._set_weights(weight)
         names = list(facts["fields"])
@@ -82,7 +85,7 @@ class Trainer(Hosted, Growing):
         output["narrow"]["bits"], output["wide"]["bits"] = 14, 30
         run.put(self._arrays["output"], output.view(np.uint8))
         job["all_output"] = job["output"]
-        self._make_records("growth", k, "Growth")
+        self._make_records("growth", max(k, MAX_BESIDE), "Growth")
         self._make_records("turn", 1, "Turn")
 
     def _set_weights(self, weight: Floats) -> None:
@@ -143,19 +146,17 @@ class Trainer(Hosted, Growing):
     def _forget_values(self) -> None:
         """No values wait to be added to the scores, and the host's scores are old."""
         self._changed()
+        self._copies.forget()
         self._pending = [False] * self._n_outputs
-        self._last["hosted"] = False
 
     def _flush(self) -> None:
-        if self._last.get("hosted"):
-            assert self._host is not None
-            self.set_scores(self._host.scores())
         if any(self._pending):
             self._changed()
+            self._copies.forget()
         for k, pending in enumerate(self._pending):
             if pending:
                 self._upload()
-                self._launch("add_values", k)
+                self._launch("add_values", k, self._place(k))
         self._pending = [False] * self._n_outputs
 
     def gradients(
@@ -168,6 +169,8 @@ class Trainer(Hosted, Growing):
     ) -> list[str]:
         """As the core's; the precision stays on the device, so the list is empty."""
         job = self._job
+        if self._copies.have_gradients((precision, unit_search, unit_leaf) if gradient is None else None):
+            return []
         self._changed()
         self._last["gradients"] = (precision, unit_search, unit_leaf, gradient is not None)
         job["precision"], job["unit_search"], job["unit_leaf"] = PRECISIONS.index(precision), unit_search, unit_leaf
@@ -187,7 +190,7 @@ class Trainer(Hosted, Growing):
                 self.runtime.put(self._arrays[name], np.ascontiguousarray(values, np.float64))
             else:
                 self.runtime.copy(self._arrays[name], self.runtime.foreign(values))
-        pending = all(self._pending) and not self._last.get("hosted")
+        pending = all(self._pending) and self._copy == 0
         if not pending:
             self._flush()
         self._pending = [False] * self._n_outputs
@@ -216,52 +219,84 @@ class Trainer(Hosted, Growing):
         self._last["reweights"] = name != "uniform"
         if not self._last["reweights"]:
             return
-        n, k = self._n, self._n_outputs
         self._keep("sampler_field", self.runtime.array(np.array([*fields.values(), 0.0])))
-        self._make_records("sampling", 1, "Sampling")
-        self._make_records("reweighted", k, "Output")
-        self._make("norms", n, np.uint32)
-        self._make("digits", (2048, 2), np.int64)
-        self._make("factor", n, np.float64)
-        self._make("reweighted_packed", (k, n), np.int32)
-        self._make("reweighted_leaf", (k, n, 2), np.int32)
+
+    def expect(self, samples: Sequence[Sample], first_tree: int) -> None:
+        """The next calls of `gradients`, `sample` and `grow` are for copies of a round, on the scores of now.
+
+        samples: what `sample` will be given for each; first_tree: what `grow` will be given for the first of them. The
+        trees of the others follow. The core has no such method: it grows what it is asked for.
+        """
+        self._flush()
+        self._copies.expect(samples, first_tree)
 
     def sample(self, seed: int, round: int, subsample: float | None) -> int:
         """As the core's; the number of rows stays on the device, so that of all rows is returned."""
+        if any(self._pending):
+            self._flush()
         self._changed()
-        self._last["sample"] = (seed, round, subsample)
-        job, turn = self._job, self._turn
+        self._last["sample"], self._copy = (own := (seed, round, subsample)), 0
+        if self._copies.next_is(own):
+            self._last["waits"] = own
+        else:
+            self._last.pop("waits", None)
+            self._draw([own])
+        return int(self._n)
+
+    def _draw(self, samples: Sequence[Sample]) -> None:
+        """Draw the samples of copies that grow side by side; all of them take all rows, or none does."""
+        job, turn, subsample = self._job, self._turn, samples[0][2]
         reweights = self._last.get("reweights", False)
         takes_all = subsample is None or (not reweights and subsample >= 1.0 and self._last["sampler"][2] is None)
         self._last["reweighted"] = reweights and not takes_all
         zeros = self._last.get("zeros", False)
-        job["all_rows"], job["draws"] = takes_all and not zeros, not takes_all
-        if job["all_rows"]:
-            return int(self._n)
+        job["all_rows"], job["draws"], job["n_copies"] = takes_all and not zeros, not takes_all, len(samples)
+        if job["all_rows"] and len(samples) == 1:
+            return
         job["subsample"] = 1.0 if subsample is None else subsample
-        turn["sample_key"], turn["tie_key"] = key(seed, ROWS, round, 0), key(seed, ROWS, round, 1)
-        if "in_sample" not in self._arrays:
-            self._make("in_sample", self._n, np.uint8)
-            self._make("sample", self._n, np.uint32)
-
-        if self._last["reweighted"] and self._job["search_pairs"] and "reweighted_search" not in self._arrays:
-            self._make("reweighted_search", (self._n_outputs, self._n, 2), np.int32)
-        by_norm = self._last["sampler"][0] in ("goss", "mvs")
+        for place, (seed, round, _) in enumerate(samples):
+            turn["sample_key"][place], turn["tie_key"][place] = (key(seed, ROWS, round, what) for what in (0, 1))
+        if not job["all_rows"]:
+            self._make_samples(len(samples))
+        by_norm, n = self._last["sampler"][0] in ("goss", "mvs"), len(samples)
 
         def work() -> None:
             self._launch("forget_sample")
+            if job["all_rows"]:
+                return
             passes = [(digit, ties) for ties in (False, True) for digit in range(3) if by_norm]
             for digit, ties in passes if self._last["reweighted"] else ():
-                self._launch("count_norms", digit, ties)
-                self._launch("choose_norm", digit, ties)
-            self._launch("draw_rows")
+                self._launch("count_norms", digit, ties, n_beside=n)
+                self._launch("choose_norm", digit, ties, n_beside=n)
+            self._launch("draw_rows", n_beside=n)
             for one in range(2 if self._last["reweighted"] else 0):
-                self._launch("reweigh", one)
+                self._launch("reweigh", one, n_beside=n)
             if self._last["reweighted"]:
                 self._launch("end_reweigh")
 
         self._repeat("sample", work)
-        return int(self._n)
+
+    def _make_samples(self, n_copies: int) -> None:
+        """Memory for the samples of so many copies."""
+        reweighted, known = bool(self._last["reweighted"]), self._last.get("samples")
+        wanted = n_copies, reweighted, reweighted and bool(self._job["search_pairs"])
+        most = wanted if known is None else tuple(map(max, wanted, known))
+        if most == known:
+            return
+        self._last["samples"] = most
+        n, n_copies, k = self._n, most[0], most[0] * self._n_outputs
+        self._make("in_sample", (n_copies, n), np.uint8)
+        self._make("sample", (n_copies, n), np.uint32)
+        if most[1]:
+            self._make_records("sampling", n_copies, "Sampling")
+            self._make_records("reweighted", k, "Output")
+            self._make("norms", n, np.uint32)
+            self._make("digits", (n_copies, 2048, 2), np.int64)
+            self._make("factor", (n_copies, n), np.float64)
+            self._make("reweighted_packed", (k, n), np.int32)
+            self._make("reweighted_leaf", (k, n, 2), np.int32)
+        if most[2]:
+            self._make("reweighted_search", (k, n, 2), np.int32)
 
     def copy_settings(self, other: "Trainer") -> None:
         other.runtime.wait()
@@ -280,7 +315,7 @@ class Trainer(Hosted, Growing):
         return np.flatnonzero(self._last["tree", output]["left"] == 0).astype(np.int32)
 
     def leaf_ids(self, output: int) -> Ints:
-        ids = self.runtime.get(self._arrays["leaf"][output]).astype(np.int32)
+        ids = self.runtime.get(self._arrays["leaf"][self._place(output)]).astype(np.int32)
         nodes = self._leaf_nodes(output)
         if nodes is None:
             return ids
@@ -290,12 +325,12 @@ class Trainer(Hosted, Growing):
 
     def set_leaf_ids(self, output: int, leaf_id: Ints, n_leaves: int) -> None:
         self._flush()
-        self.runtime.put(self._arrays["leaf"][output], leaf_id.astype(np.uint16))
+        self.runtime.put(self._arrays["leaf"][self._place(output)], leaf_id.astype(np.uint16))
         self._numbers[output] = np.arange(n_leaves, dtype=np.int32)
         self._new_leaves([output])
         if n_leaves > self._job["max_nodes"]:  # no tree has grown here, or smaller ones
             self._job["max_nodes"], self._shape = n_leaves, ()
-            self._make("node_value", (self._n_outputs, n_leaves), np.float64)
+            self._make("node_value", (self._n_beside * self._n_outputs, n_leaves), np.float64)
 
     def relabel_leaves(self, output: int, new_id: Ints | None, value: Floats) -> None:
         if new_id is not None:
@@ -304,16 +339,36 @@ class Trainer(Hosted, Growing):
         self._last["values", output] = value
         values = np.zeros(int(self._job["max_nodes"]))
         values[np.arange(len(value)) if nodes is None else nodes] = value
-        self.runtime.put(self._arrays["node_value"][output], values)
+        self.runtime.put(self._arrays["node_value"][self._place(output)], values)
+
+    def add_later(self, output: int) -> None:
+        """Add the output's tree to scores of their own, which `take_later` puts in the place of those of now."""
+        if self._arrays.get("later") is None:
+            self._arrays["later"] = self.runtime.zeros((self._n_outputs, self._n), np.float64)
+        if not self._last.get("adds_later"):
+            self._flush()
+            self.runtime.copy(self._arrays["later"], self._arrays["score"])
+        self._last["adds_later"], kept = True, int(self._job["score"])
+        if self._lines[output] is not None:
+            return self._add_lines(output, self._arrays["later"])
+        self._job["score"] = self.runtime.address(self._arrays["later"])
+        self._launch("add_values", output, self._place(output))
+        self._job["score"] = kept
+
+    def take_later(self) -> None:
+        """Go on with the scores that `add_later` has made."""
+        self._forget_values()
+        self._last["adds_later"] = False
+        self.runtime.copy(self._arrays["score"], self._arrays["later"])
 
     def _n_leaves(self, output: int) -> int:
         numbers = self._numbers[output]
         return len(np.flatnonzero(self._last["tree", output]["left"] == 0) if numbers is None else numbers)
 
     def add_scores(self, output: int) -> None:
-        if self._adds_linear[output]:
-            assert self._host is not None
-            self._host.add_scores(output)
-            self._last["hosted"] = True
-        else:
+        self._copies.forget()
+        if self._lines[output] is None:
             self._pending[output] = True
+        else:
+            self._changed()
+            self._add_lines(output, self._arrays["score"])

@@ -106,22 +106,22 @@ def test_the_blend_is_the_mean_of_its_members():
 class _Made:
     """A contender of scores that are given; the loss is the mean squared error of zeros."""
 
-    def __init__(self, scores, n_trees):
-        self.scores, self.n_trees = np.array([scores]), n_trees
+    def __init__(self, scores, best_round):
+        self.scores, self.best_round = np.array([scores]), best_round
 
     def loss_of(self, scores):
         return float(np.mean(scores**2))
 
 
-def test_members_that_save_little_for_their_trees_are_left_out():
+def test_members_that_save_little_for_their_rounds_are_left_out():
     """The mean of the first two has no error; the third is like the first. Alone the first has a loss of 1."""
-    trees = 500
-    made = [_Made([1.0, 1.0], 100), _Made([-1.0, -1.0], trees), _Made([1.0, 1.0], 100)]
+    rounds = 500
+    made = [_Made([1.0, 1.0], 100), _Made([-1.0, -1.0], rounds), _Made([1.0, 1.0], 100)]
     assert blend.draw(made) == [4, 4, 0]
     assert blend.draw(made[:2], 0.0019) == [4, 4]  # it saves 1 of a loss of 0, whatever the limit
-    near = [_Made([1.0, 0.9], 100), _Made([0.9, 1.0], trees)]
+    near = [_Made([1.0, 0.9], 100), _Made([0.9, 1.0], rounds)]
     both, alone = np.mean(np.full(2, 0.95) ** 2), np.mean(np.array([1.0, 0.9]) ** 2)
-    worth = (alone - both) / both / trees
+    worth = (alone - both) / both / rounds
     assert blend.draw(near, 0.99 * worth) == [4, 4]
     assert blend.draw(near, 1.01 * worth) == [8, 0]
 
@@ -341,24 +341,14 @@ def test_classes_of_few_rows_have_a_limit_of_rounds_and_no_least_hessian():
     assert candidates.plan(facts, "balanced").candidates[0].params["min_child_weight"] == 0
 
 
-def test_a_tree_for_each_class_counts_as_so_many_trees():
-    label = np.digitize(SCORE, np.quantile(SCORE, [0.3, 0.6]))
-    params = {"objective": "softmax", "n_jobs": 1, "n_estimators": 6, "early_stopping_rounds": 6}
-    for strategy, each in (("one_output_per_tree", 3), ("multi_output_tree", 1)):
-        candidate = candidates.Candidate("any", {"multi_strategy": strategy, "max_leaves": 4})
-        one = Contender(candidate, params, sw.Dataset(X, label=label), [np.arange(N) % 5 == 0])
-        one.advance()
-        assert one.n_trees == each * one.best_round > 0
-
-
-@pytest.mark.parametrize("quality", ["balanced", "best"])
-def test_what_was_chosen_is_trained_again_with_other_rows_held_out(quality):
-    """The model is the mean of both turns; rows are held out once where they are the last, and under a time limit."""
+@pytest.mark.parametrize(("quality", "turns"), [("balanced", 2), ("best", 4)])
+def test_what_was_chosen_is_trained_again_with_other_rows_held_out(quality, turns):
+    """The model is the mean of all turns; rows are held out once where they are the last, and under a time limit."""
     model = sw.SapwoodRegressor(quality=quality, n_jobs=1, **SHORT).fit(X, SCORE)
     tried = model.chosen_.tried
     again = [one for one in tried if one.name.endswith(", other rows held out")]
     assert again
-    assert sum(one.part for one in again) == 0.5
+    assert sum(one.part for one in again) == 1 - 1 / turns
     assert sum(one.part for one in tried) == 1.0
     for other in ({"has_time": True}, {"time_limit": 600}):
         once = sw.SapwoodRegressor(quality=quality, n_jobs=1, **SHORT, **other).fit(X, SCORE)

@@ -57,24 +57,20 @@ RowsByLeaf group_rows(const LinearRows& r) {
   return g;
 }
 
-struct Fixed {  // a column in a leaf: q = rint((x - centre) * scale); quantum = 1 / scale, also in units of the penalty
-  double centre, scale, quantum, in_units;
-};
-
 struct LeafSums {      // of one output
   Sums all, complete;  // gradients of all rows, of the complete rows
 };
 
 struct Leaf {
-  std::vector<int32_t> column;    // (k) the columns of its branch; in the end those with more than one value
-  std::vector<double> low, high;  // (k) the range of values, in standard units that of q
-  std::vector<Fixed> fixed;       // (k)
-  int64_t count = 0;              // complete rows: those whose values of these columns are all finite
-  std::vector<LeafSums> of;       // by output
+  std::vector<int32_t> column;     // (k) the columns of its branch; in the end those with more than one value
+  std::vector<double> low, high;   // (k) the range of values, in standard units that of q
+  std::vector<FixedColumn> fixed;  // (k)
+  int64_t count = 0;               // complete rows: those whose values of these columns are all finite
+  std::vector<LeafSums> of;        // by output
   // (n_outputs, n_sums) over complete rows, by column a: g*q, h*q, then h*q*q with the columns up to a
   __int128* sum = nullptr;
 
-  size_t n_sums() const { return column.size() * (column.size() + 5) / 2; }
+  size_t n_sums() const { return (size_t)line_sums((int)column.size()); }
 
   void add_columns(const int32_t* first, const int32_t* last, const LinearUnits* units) {
     for (; first < last; first++) {
@@ -267,43 +263,15 @@ void drop_constant(Leaf& leaf) {
 // Appends the intercept and the coefficients of a leaf to `part`; nothing where no column can have a coefficient.
 void solve(const Leaf& leaf, int output, const LinearRows& r, const LinearRule& rule, double value,
            std::vector<double>& space, LinearPart& part) {
-  const int k = (int)leaf.column.size();
+  const size_t k = leaf.column.size(), first = part.coef.size();
   const LeafSums& own = leaf.of[output];
-  const Scale& scale = r.scale[output];
-  const double gs = g_scale(scale), hs = h_scale(scale), lambda = rule.reg_lambda * hs,
-               smooth = rule.linear_smooth * hs;
-  const double g = (double)own.complete.g, h = (double)own.complete.h;
-  if (k == 0 || h == 0.0 || (double)leaf.count < (k + 1) * power_of_two(r.weights.shift)) return;
-  space.resize((size_t)k * (k + 3));
-  double *a = space.data(), *d = a + k * k, *b = d + k, *mean = b + k;
   const __int128* sum = leaf.sum + output * leaf.n_sums();
-  for (int i = 0; i < k; i++) {
-    const double with_g = (double)*sum++;
-    mean[i] = (double)*sum++;  // h*q, for now
-    b[i] = with_g - (mean[i] * g) / h;
-    for (int j = 0; j <= i; j++) a[i * k + j] = (double)*sum++ - (mean[i] * mean[j]) / h;
-  }
-  for (int i = 0; i < k; i++) {
-    const double quantum = leaf.fixed[i].quantum, variance = a[i * k + i];
-    const double step = leaf.fixed[i].in_units;
-    a[i * k + i] = variance + (((rule.linear_lambda * hs) / step) / step + (smooth * variance) / h);
-    mean[i] = leaf.fixed[i].centre + (mean[i] / h) * quantum;
-  }
-  solve_ridge(a, d, b, k);
-  const double shift = -(g - (double)own.all.g * (h / (double)own.all.h)) / (h + lambda) * (hs / gs);
-  double constant = value + rule.rate * shift;
-  const size_t first = part.coef.size();
-  part.column.push_back(-1), part.coef.push_back(0.0);
-  bool sound = true;
-  for (int i = 0; i < k; i++) {
-    const double coef = rule.rate * ((-b[i] / leaf.fixed[i].quantum) * (hs / gs));
-    if (coef == 0.0) continue;
-    constant = constant - coef * mean[i];
-    part.column.push_back(leaf.column[i]), part.coef.push_back(coef);
-    sound = sound && finite(coef);
-  }
-  part.coef[first] = constant;
-  if (!sound || !finite(constant) || part.coef.size() == first + 1) part.column.resize(first), part.coef.resize(first);
+  space.resize((size_t)line_space((int)k)), part.column.resize(first + k + 1), part.coef.resize(first + k + 1);
+  const LineRule line{r.scale[output], r.weights.shift,    rule.rate,
+                      rule.reg_lambda, rule.linear_lambda, rule.linear_smooth};
+  const int n = solve_line((int)k, leaf.fixed.data(), leaf.column.data(), {leaf.count, own.all, own.complete}, value,
+                           line, [&] { return (double)*sum++; }, space.data(), &part.column[first], &part.coef[first]);
+  part.column.resize(first + n), part.coef.resize(first + n);
 }
 
 // Ranges of all leaves over all holders. As keys that sort like the values, so that maxima of integers can be taken.
@@ -342,10 +310,7 @@ void fix(Leaf& leaf) {
   std::vector<int32_t> several;
   for (size_t a = 0; a < leaf.low.size(); a++) {
     if (!(leaf.low[a] < leaf.high[a])) continue;
-    const double centre = 0.5 * leaf.low[a] + 0.5 * leaf.high[a];
-    const int e = exponent_of(std::max(leaf.high[a] - centre, centre - leaf.low[a]));
-    several.push_back(leaf.column[a]);
-    leaf.fixed.push_back({centre, power_of_two(LINEAR - e), power_of_two(e - LINEAR), power_of_two(e - LINEAR)});
+    several.push_back(leaf.column[a]), leaf.fixed.push_back(fixed_column(leaf.low[a], leaf.high[a]));
   }
   leaf.column = several;
 }

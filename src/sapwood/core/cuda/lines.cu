@@ -1,0 +1,2 @@
+// Kernels of linear leaves.
+#include "cuda/lines.h"
