@@ -155,7 +155,7 @@ def lines(n_rows: int = 100_000) -> None:
     print(f"{n_rows} x 28, ms per tree of 50: constant leaves, linear leaves, linear leaves on the CPU", flush=True)
     for units in ("raw", "standard"):
         for grower, limits in GROWERS.items():
-            params = {**PARAMS, **limits, "n_estimators": 50}
+            params = {**PARAMS, **limits, "n_estimators": 50, "linear_leaves": False}
             linear = {**params, "linear_leaves": True, "linear_units": units}
             took = [
                 seconds(lambda own=own, name=name: sapwood.train(own, sets[name]), turns) / 50 * 1e3  # type: ignore[misc]
