@@ -150,16 +150,21 @@ def lines(n_rows: int = 100_000) -> None:
     """Milliseconds per tree with linear leaves, and with constant ones; on the CPU once."""
     X, y = table(n_rows, 28)
     sets = {
-        name: sapwood.Dataset(X, label=y, device=name, max_bins=255, linear_leaves=True) for name in ("cuda", "cpu")
+        (name, linear): sapwood.Dataset(X, label=y, device=name, max_bins=255, linear_leaves=linear)
+        for name, linear in (("cuda", False), ("cuda", True), ("cpu", True))
     }
     print(f"{n_rows} x 28, ms per tree of 50: constant leaves, linear leaves, linear leaves on the CPU", flush=True)
     for units in ("raw", "standard"):
         for grower, limits in GROWERS.items():
-            params = {**PARAMS, **limits, "n_estimators": 50, "linear_leaves": False}
+            params = {**PARAMS, **limits, "n_estimators": 50}
             linear = {**params, "linear_leaves": True, "linear_units": units}
             took = [
-                seconds(lambda own=own, name=name: sapwood.train(own, sets[name]), turns) / 50 * 1e3  # type: ignore[misc]
-                for own, name, turns in ((params, "cuda", 3), (linear, "cuda", 3), (linear, "cpu", 1))
+                seconds(lambda own=own, at=at: sapwood.train(own, sets[at]), turns) / 50 * 1e3  # type: ignore[misc]
+                for own, at, turns in (
+                    (params, ("cuda", False), 3),
+                    (linear, ("cuda", True), 3),
+                    (linear, ("cpu", True), 1),
+                )
             ]
             print(f"  {units} units, {grower}: {took[0]:.3f}, {took[1]:.3f}, {took[2]:.3f}", flush=True)
 
