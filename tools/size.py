@@ -16,8 +16,8 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".cu"}
 # distributions, raw text and the rest of the GPU; 61,200 for what is left of issues 17 to 22 (of the GPU: Shapley
 # values, metrics; files of survival, holders that own columns); 61,500: trees side by side on the GPU; 61,900: a factor
 # for labels without noise, turns of held-out rows, sums of holders in native code; 62,100: statistics of categories
-# become codes in native code; 63,000: copies of a round side by side, and lines of leaves, on the GPU.
-MAX_SOURCES = 63_000
+# become codes in native code; 63,100: copies of a round side by side, and lines of leaves, on the GPU.
+MAX_SOURCES = 63_100
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
 WIDE_CLASSES = {
@@ -34,7 +34,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/holders": 515,  # blocks with owners; sums that native code packs and adds
     "src/sapwood/data": 3870,  # tables binned again, or read where they lie; the rest is parts of dataset.py with heads
     "src/sapwood/data/streaming": 1500,  # stores on disk, made in two passes
-    "src/sapwood/data/ingest": 1480,  # and files, under a limit of memory, and tables in the memory of a GPU
+    "src/sapwood/data/ingest": 1495,  # and files, under a limit of memory, and tables in the memory of a GPU
     "src/sapwood/objective": 1150,
     "src/sapwood/objective/distributions": 1350,  # sixteen families
     "src/sapwood/metric": 1480,
@@ -42,12 +42,12 @@ BUDGET: dict[str, int] = {
     "src/sapwood/model/convert": 2240,
     "src/sapwood/model/explain": 1345,
     "src/sapwood/boost": 2380,  # and memory under a limit, and what a GPU has not, and takes
-    "src/sapwood/boost/auto": 1500,  # with the fit of distributions; races, members by worth, turns; how sure to be
+    "src/sapwood/boost/auto": 1515,  # with the fit of distributions; races, members by worth, turns, small weights
     "src/sapwood/boost/loops": 380,  # scores of a round that a device adds up
     "src/sapwood/boost/round": 1340,  # the peers' names of callbacks; evaluation rows on a device, what it is told
     "src/sapwood/boost/leaves": 480,
     "src/sapwood/boost/categories": 620,  # statistics become codes; trees are read when combinations change
-    "src/sapwood/interfaces": 2920,  # files of survival, and of other estimators; shap's explainer
+    "src/sapwood/interfaces": 2935,  # files of survival, and of other estimators; shap's explainer
     "src/sapwood/report": 1330,
     "src/sapwood/cli": 2100,  # ten commands; mistakes in flags, files and paths are said in words
     "src/sapwood/plot": 1550,  # sixteen plots; where they draw, in one place

@@ -179,7 +179,7 @@ def test_errors_say_what_the_user_said() -> None:
             r"bagging_fraction=0.8 \(subsample\) is for",
         ),
         ({"metric": "nonsense"}, "^metric 'nonsense' is unknown"),
-        ({"tree_method": "gpu_hist"}, "is not available: training runs on the CPU; choose 'hist'"),
+        ({"tree_method": "gpu_hist"}, "is not available: choose 'hist', and device='cuda'"),
         ({"tree_method": "approx"}, "is not available: bins are computed once"),
         ({"booster": "gblinear"}, "every model consists of trees; linear_leaves=True gives them linear leaves"),
         ({"num_leaves": 1}, "num_leaves=1 is too small; choose 2 or more, 'auto' or None; 0 and -1 are None too"),

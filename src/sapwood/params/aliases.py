@@ -60,6 +60,6 @@ POLICIES = {"lossguide": "leafwise", "symmetrictree": "symmetric"}
 SAMPLERS = {"gradient_based": "mvs", "bernoulli": "uniform", "bagging": "uniform", "no": "none"}
 NO_BOOSTING = {"gblinear": "every model consists of trees; linear_leaves=True gives them linear leaves."}
 NO_METHODS = {
-    "gpu_hist": "training runs on the CPU; choose 'hist'.",
+    "gpu_hist": "choose 'hist', and device='cuda' to train on a GPU.",
     "approx": "bins are computed once for all trees; choose 'hist', or 'exact' to split between any values.",
 }

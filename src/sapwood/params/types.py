@@ -188,7 +188,8 @@ def device(given: str, value: Any) -> str:
     name = "cuda" if name == "gpu" else name
     if name in DEVICES:
         return str(name)
-    raise ParameterError(f"{given} is unknown; choose {' or '.join(map(repr, DEVICES))}.")
+    hint = " A process sees several GPUs in the order of CUDA_VISIBLE_DEVICES." if str(name).startswith("cuda:") else ""
+    raise ParameterError(f"{given} is unknown; choose {' or '.join(map(repr, DEVICES))}.{hint}")
 
 
 @described("str, path-like or None", or_none=True)

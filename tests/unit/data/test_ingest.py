@@ -88,6 +88,7 @@ ARRAYS = {
     "longdouble": lambda: VALUES.astype(np.longdouble),
     "unaligned": lambda: np.frombuffer(b"x" + VALUES.tobytes(), dtype=np.uint8)[1:].view(np.float64).reshape(3, 4),
     "object": lambda: np.array([[None if np.isnan(v) else v for v in row] for row in VALUES], dtype=object),
+    "object with NA": lambda: np.array([[pd.NA if np.isnan(v) else v for v in row] for row in VALUES], dtype=object),
     "masked": lambda: np.ma.array(np.where(np.isnan(VALUES), 99.0, VALUES), mask=np.isnan(VALUES)),
     "list": lambda: [[None if np.isnan(v) else v for v in row] for row in VALUES],
     "tuple of arrays": lambda: tuple(VALUES),

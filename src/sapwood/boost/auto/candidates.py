@@ -18,7 +18,7 @@ from sapwood.data.dataset import Dataset
 MIN_ROWS = 100  # with fewer, the rows that are held out say nothing: training is plain
 MIN_LINEAR_ROWS = 1000  # training rows from which leaves may be linear
 MIN_CROSS_ROWS = 400  # training rows from which crosses are tried
-# Up to here a race is shorter, nothing is joined, "best" has two candidates, and for several outputs numbers are only
+# Below this a race is shorter, nothing is joined, "best" has two candidates, and for several outputs numbers are only
 # centred.
 FEW_ROWS = 2000
 FEW_RATES = 60.0  # the sum of learning rates of all rounds, for several outputs of few rows
@@ -38,7 +38,11 @@ MAX_OUTPUTS = 400_000  # rows times classes up to which a tree for each of many 
 LARGE = 3_000_000  # cells from which one candidate is trained, at a higher rate and for fewer rounds
 FOLD_ROWS = {"fast": 0, "balanced": 2_000, "best": 2_000}  # rows up to which every row is held out once, by folds
 N_FOLDS = 4  # a power of two: parts of a blend are exact
-TURNS = {"balanced": (2, 1), "best": (4, 2)}  # how often rows are held out, up to `MANY_ROWS` and from there; no folds
+TURNS = {
+    "fast": (1, 1),
+    "balanced": (2, 1),
+    "best": (4, 2),
+}  # how often rows are held out, up to `MANY_ROWS` and from there; no folds
 # Part of itself by which the loss must fall in a window of rounds; where it falls less, more rounds cost too much.
 LEAST_FALL = {"fast": 0.01, "balanced": 0.001}
 WINDOW = {"fast": 40, "balanced": 100}  # rounds of this window, at least
@@ -128,7 +132,7 @@ def plan(facts: Facts, quality: str) -> Plan:
     linear = facts.values and facts.n_rows >= MIN_LINEAR_ROWS and not facts.statistics
     if facts.n_cells >= LARGE * (1 if quality != "best" else 10):
         return Plan(
-            (large(facts),), crosses=False, joins=False, refit=facts.n_rows < 10 * MAX_HELD
+            (large(),), crosses=False, joins=False, refit=facts.n_rows < 10 * MAX_HELD
         )  # else few rows were held out
     few = facts.n_rows < FEW_ROWS
     crosses = facts.values and facts.n_rows >= MIN_CROSS_ROWS and facts.n_numbers > 0 and not (few and facts.statistics)
@@ -145,7 +149,8 @@ def plan(facts: Facts, quality: str) -> Plan:
     both = facts.n_outputs < MANY_CLASSES or facts.n_rows * facts.n_outputs <= MAX_OUTPUTS
     if quality == "best":
         one = slower(one, 0.5)
-        other = larger(slower(other, 0.7)) if facts.n_outputs < MANY_CLASSES else other
+        if facts.n_outputs < MANY_CLASSES:
+            other = slower(other, 0.7) if facts.wide else larger(slower(other, 0.7))
         several: tuple[Candidate, ...] = (one, other)  # of several candidates, few rows choose by chance
         if not few:
             several = (one if facts.wide else deeper(one), other, sampled(one))
@@ -270,7 +275,7 @@ def joined(candidate: Candidate) -> Candidate:
     return replace(candidate, name=f"{candidate.name}, joined categories", params={**candidate.params, **own})
 
 
-def large(facts: Facts) -> Candidate:
+def large() -> Candidate:
     """What is trained on data so large that it is trained once."""
     params = {"grow_policy": "leafwise", "learning_rate": 0.1, "n_estimators": 300, "early_stopping_rounds": 30}
     params |= {"max_leaves": 63, "colsample_bynode": 0.6}

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from math import inf
+from math import frexp, inf
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ from sapwood.boost.auto.contender import Contender, Mask
 from sapwood.boost.auto.report import Chosen, Tried
 from sapwood.boost.spec import make_spec
 from sapwood.data.dataset import Dataset
+from sapwood.data.dealt import total
+from sapwood.device import host
 from sapwood.errors import ParameterError
 from sapwood.model.booster import Booster
 
@@ -46,7 +48,9 @@ class _Fit:
         self.given = {name: value for name, value in given.items() if name not in ("quality", "time_limit", "verbose")}
         if self.given.get("early_stopping_rounds", 0) is None:
             del self.given["early_stopping_rounds"]  # candidates are compared by their best rounds
-        self.data, self.verbose = data, bool(given.get("verbose"))
+        self.fingerprint = data.fingerprint()
+        self.data = data = _with_counted_weights(data)
+        self.verbose = bool(given.get("verbose"))
         watched = {"early_stopping_rounds": 1, "validation_fraction": candidates.fraction(data.n_rows)}
         self.spec = spec = make_spec({**watched, **self.given}, data.without_values(), None, watched=False)
         for name, value in REQUIRED.items():
@@ -222,7 +226,7 @@ class _Fit:
 
     def model(self) -> tuple[Booster, list[float], bool, float]:
         """The blend, which part of it each candidate is, whether it was trained on all rows, and its factor."""
-        fingerprint, end = self.data.fingerprint(), self.start + self.limit
+        fingerprint, end = self.fingerprint, self.start + self.limit
         chosen = self.to_refit(RESERVE * (end - time.monotonic())) if self.plan.refit else []
         refitted, most, n_turns = bool(chosen), self.given.get("n_estimators"), self.turns if chosen else 1
         first = chosen
@@ -280,6 +284,18 @@ class _Fit:
             costliest = max(cost, key=lambda one: cost[one])
             pool = [one for one in pool if one is not costliest]
         return []
+
+
+def _with_counted_weights(data: Dataset) -> Dataset:
+    """The data with weights of a mean of at least 1/2: small ones, times a power of two.
+
+    Weights that sum to 1 would keep all rows together in one leaf, whose hessian must be `min_child_weight`.
+    """
+    if data.weight is None:
+        return data
+    n_counted = total(data.reduce, int(np.count_nonzero(data.weight)))
+    _, exponent = frexp(host.weight_sum(data.weight, reduce=data.reduce) / max(1, n_counted))
+    return data if exponent >= 0 else data.with_weight(np.ldexp(data.weight, -exponent))
 
 
 def _lead(best: Contender, other: Contender) -> float:

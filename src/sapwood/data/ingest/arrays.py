@@ -53,6 +53,7 @@ def from_fields(X: NDArray[Any], what: str, min_rows: int, categorical: Categori
 
 def column_of(values: NDArray[Any], where: str, category: bool | None) -> NDArray[Any] | Coded | Times:
     """One column of an array."""
+    values = _without_na(values)
     if category is None:  # text, and nothing else, is of categories
         category = values.dtype.kind in "UT" or (values.dtype.kind == "O" and has_text(values.tolist()))
     if not category:
@@ -68,6 +69,15 @@ def column_of(values: NDArray[Any], where: str, category: bool | None) -> NDArra
     if plain.dtype.kind not in "biuf":
         raise refusal(where, plain.dtype)
     return of_numbers(plain, mask, where)
+
+
+def _without_na(values: NDArray[Any]) -> NDArray[Any]:
+    """The same column, with None for what pandas writes where a value is missing: it cannot be compared."""
+    if values.dtype.kind != "O" or not any(one.__name__ == "NAType" for one in set(map(type, values.flat))):
+        return values
+    out = values.copy()
+    out[[type(one).__name__ == "NAType" for one in values.flat]] = None
+    return out
 
 
 def of_times(values: NDArray[Any]) -> NDArray[Any] | Times | None:

@@ -63,8 +63,8 @@ class Hosted:
             self._host = _core.Trainer(self._binned.host, *self._host_arguments)
             warn(
                 f"on device={self.runtime.name!r} replays and leaf values beyond one Newton step are found by the CPU: "
-                "scores and leaf ids are copied in every round. leaf_estimation='newton' with leaf_iterations=1 avoids "
-                "it."
+                "scores and leaf ids are copied in every round. The second training of an automatic fit replays trees, "
+                "and quality=None does not; leaf_estimation='newton' with leaf_iterations=1 is one step."
             )
         return self._host
 

@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import sapwood as sw
 from sapwood.boost.auto import MIN_ROWS, blend, candidates, crosses, fit
@@ -333,7 +334,7 @@ def test_balanced_tries_larger_trees_of_many_rows_and_a_tree_for_each_of_many_cl
 
 def test_classes_of_few_rows_have_a_limit_of_rounds_and_no_least_hessian():
     """The rounds of several outputs of few rows make up a sum of learning rates."""
-    facts = candidates.Facts(1_999, 20_000, 10, 10, 0, 0, False, True)
+    facts = candidates.Facts(1_999, 19_990, 10, 10, 0, 0, False, True)
     for changed, limited in (({}, True), ({"n_rows": 2_000}, False), ({"n_outputs": 1}, False)):
         for one in candidates.plan(dataclasses.replace(facts, **changed), "balanced").candidates:
             total = one.params["n_estimators"] * one.params["learning_rate"]
@@ -355,6 +356,29 @@ def test_what_was_chosen_is_trained_again_with_other_rows_held_out(quality, turn
         assert not any("other rows" in one.name for one in once.chosen_.tried)
 
 
+def test_small_weights_count_as_large_ones():
+    """Weights times a power of two give the same model; else a leaf of all rows would be too light to be split."""
+    weight = np.random.default_rng(5).uniform(0.5, 1.0, N)
+    wanted, found = (
+        sw.SapwoodRegressor(quality="fast", n_jobs=1, **SHORT).fit(X, SCORE, sample_weight=w).predict(X)
+        for w in (weight, weight / 4096)
+    )
+    assert np.ptp(wanted) > 0
+    assert (wanted == found).all()
+
+
+def test_a_quality_that_cannot_be_kept_warns():
+    few = X[:60], SCORE[:60]
+    with pytest.warns(UserWarning, match="quality='best' needs at least 100 rows"):
+        model = sw.SapwoodRegressor(quality="best", n_jobs=1).fit(*few)
+    with pytest.raises(AttributeError, match="too few rows"):
+        _ = model.chosen_
+    plain = sw.SapwoodRegressor(has_time=True, n_jobs=1).fit(*few)
+    assert (plain.predict(X) == model.predict(X)).all()
+    with pytest.raises(NotFittedError):
+        _ = sw.SapwoodRegressor().chosen_
+
+
 def test_wide_tables_have_few_bins_and_shallow_trees():
     table = np.random.default_rng(0).normal(size=(120, 200))
     model = sw.SapwoodRegressor(n_jobs=1, **SHORT).fit(table, table[:, 0])
@@ -367,6 +391,8 @@ def test_wide_tables_have_few_bins_and_shallow_trees():
         facts = candidates.Facts(120, 120 * n, 1, n, 0, 0, False, True)
         assert candidates.symmetric(facts, False).params["max_depth"] == depth
         assert candidates.leaf_wise(facts, False).params.get("max_leaves") == leaves
+        _, best = candidates.plan(facts, "best").candidates
+        assert best.params["max_leaves"] == (leaves or 63)
 
 
 def test_losers_of_a_race_are_freed_at_once():
