@@ -53,7 +53,7 @@ CASES = {
         r"geometric mean +\d",
     ),
     "ranking": ("{data} --n-jobs 1 --no-peers", "", r"web +sapwood +[01]\.\d.* s$"),
-    "coverage": ("{data} --tables numbers --rounds 2 --seeds 1", "", r"numbers +split, quantiles +\d"),
+    "interval_coverage": ("{data} --tables numbers --rounds 2 --seeds 1", "", r"numbers +split, quantiles +\d"),
     "survival": ("--rounds 2 --tables veteran", "sksurv", r"IBS \d"),
     "streaming": ("speed --rows 2000 --repeats 1 --n-jobs 1", "", r"times the time in memory"),
     "slots": ("--rows 200 --rounds 1 --turns 1", "", r"2 to 16 values .* bytes a row"),

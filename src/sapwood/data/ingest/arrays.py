@@ -72,7 +72,7 @@ def column_of(values: NDArray[Any], where: str, category: bool | None) -> NDArra
 
 
 def _without_na(values: NDArray[Any]) -> NDArray[Any]:
-    """The same column, with None for what pandas writes where a value is missing: it cannot be compared."""
+    """The same column, with None for what pandas writes where a value is missing: it is no number, and not compared."""
     if values.dtype.kind != "O" or not any(one.__name__ == "NAType" for one in set(map(type, values.flat))):
         return values
     out = values.copy()
@@ -150,6 +150,7 @@ def _from_objects(values: NDArray[Any], where: str) -> NDArray[np.float64]:
     if values.ndim == 2:
         columns = [_from_objects(values[:, j], f"column {j} of {where}") for j in range(values.shape[1])]
         return np.column_stack(columns)
+    values = _without_na(values)
     strange = str | bytes | complex | date | time | timedelta
     odd = next((value for value in values.flat if isinstance(value, strange)), None)
     if odd is not None:

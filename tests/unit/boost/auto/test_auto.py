@@ -316,7 +316,7 @@ def test_what_best_tries_depends_on_the_rows_and_classes():
     assert plan.candidates[0].params["learning_rate"] == plain[0].params["learning_rate"] / 2
     assert plan.turns == 2
     few = candidates.plan(dataclasses.replace(facts, n_rows=1_999), "best")
-    assert (len(few.candidates), few.turns) == (2, 1)
+    assert (len(few.candidates), few.turns) == (2, 4)
     for n_rows, n in ((40_000, 2), (20_000, 3), (1_999, 2)):
         many = candidates.plan(dataclasses.replace(facts, n_rows=n_rows, n_outputs=12), "best").candidates
         assert len(many) == n
