@@ -204,7 +204,8 @@ def _automatic(params: Mapping[str, Any], data: Dataset, told: bool) -> Booster:
             "quality out, or open the data without a limit."
         )
     if not auto.enough(data):
-        return train({name: value for name, value in params.items() if name not in ("quality", "time_limit")}, data)
+        plain = {name: value for name, value in params.items() if name not in ("quality", "time_limit")}
+        return train({**plain, **auto.without_holdout(known, data, asked=True)}, data)
     own = given_names(params).union(objective.field_aliases().values())
     given = {name: value for name, value in known.items() if name in own}
     return auto.fit(given, data, known["quality"], known["time_limit"])

@@ -18,13 +18,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sapwood import objective
 from sapwood.boost import auto, train
-from sapwood.boost.categories.category_encoding import encoded_columns
 from sapwood.boost.spec import take_callbacks
 from sapwood.data.bin_arguments import DERIVED
 from sapwood.data.dataset import Dataset
 from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.data.deferred import Deferred
-from sapwood.errors import DataError, ParameterError, warn
+from sapwood.errors import DataError, ParameterError
 from sapwood.interfaces import intervals, parameters
 from sapwood.interfaces import target as targets
 from sapwood.interfaces.files import ModelFiles
@@ -266,7 +265,7 @@ class Estimator(ModelFiles, PeerNames, BaseEstimator):
                 self.feature_names_in_ = np.array(data.feature_names[: data.n_given], object)
             plain = quality is None or not auto.enough(data, getattr(self, "n_classes_", 0))
             if plain and quality is not None:
-                settings |= self._without_holdout(settings, data)
+                settings |= auto.without_holdout(settings, data, asked="quality" in self._given())
             data = data.without_values() if plain and not settings["linear_leaves"] else data
             valid = {
                 one.name: data if one.X is rows.X and one.y is rows.y else self._validation_set(one, target, data, bins)
@@ -302,14 +301,6 @@ class Estimator(ModelFiles, PeerNames, BaseEstimator):
         if why and self.time_limit is not None:
             raise ParameterError(f"time_limit is for an automatic fit, but {why[0]} means a plain one; leave one out.")
         return None if why else quality
-
-    def _without_holdout(self, settings: Mapping[str, Any], data: Dataset) -> dict[str, Any]:
-        """What a plain training has instead, where no rows can be held out for an automatic fit."""
-        if "quality" in self._given():
-            why = f"at least {auto.MIN_ROWS} rows of positive weight, two groups, and a class of two rows"
-            warn(f"quality={settings['quality']!r} needs {why} to hold some rows out; this is one plain training.")
-        ordered = settings["boosting"] == "ordered" or encoded_columns(settings, data)
-        return {} if ordered or settings["early_stopping_rounds"] is not None else {"has_time": False}
 
     def _validation_set(
         self, given: targets.Holdout, target: NDArray[Any], data: Dataset, bins: Mapping[str, Any]

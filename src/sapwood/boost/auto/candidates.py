@@ -38,11 +38,8 @@ MAX_OUTPUTS = 400_000  # rows times classes up to which a tree for each of many 
 LARGE = 3_000_000  # cells from which one candidate is trained, at a higher rate and for fewer rounds
 FOLD_ROWS = {"fast": 0, "balanced": 2_000, "best": 2_000}  # rows up to which every row is held out once, by folds
 N_FOLDS = 4  # a power of two: parts of a blend are exact
-TURNS = {
-    "fast": (1, 1),
-    "balanced": (2, 1),
-    "best": (4, 2),
-}  # how often rows are held out, up to `MANY_ROWS` and from there; no folds
+# How often rows are held out where there are no folds: below `MANY_ROWS`, and for more rows or many classes.
+TURNS = {"fast": (1, 1), "balanced": (2, 1), "best": (4, 2)}
 # Part of itself by which the loss must fall in a window of rounds; where it falls less, more rounds cost too much.
 LEAST_FALL = {"fast": 0.01, "balanced": 0.001}
 WINDOW = {"fast": 40, "balanced": 100}  # rounds of this window, at least

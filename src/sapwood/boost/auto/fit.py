@@ -17,11 +17,12 @@ from sapwood.boost.auto import blend, candidates, confidence, crosses, refit
 from sapwood.boost.auto.candidates import Candidate, Facts
 from sapwood.boost.auto.contender import Contender, Mask
 from sapwood.boost.auto.report import Chosen, Tried
+from sapwood.boost.categories.category_encoding import encoded_columns
 from sapwood.boost.spec import make_spec
 from sapwood.data.dataset import Dataset
 from sapwood.data.dealt import total
 from sapwood.device import host
-from sapwood.errors import ParameterError
+from sapwood.errors import ParameterError, warn
 from sapwood.model.booster import Booster
 
 CANDIDATE_TIME = 0.55  # of a time limit; the rest is for the second training
@@ -310,6 +311,18 @@ def check(quality: str, told: bool) -> None:
             f"quality={quality!r} holds out rows of its own. Leave it out, or leave out validation rows, callbacks, "
             "init_model and init_score."
         )
+
+
+def without_holdout(params: Mapping[str, Any], data: Dataset, asked: bool) -> dict[str, Any]:
+    """What a plain training has instead of these parameters, where no rows can be held out; warns who asked for more.
+
+    The order of time then has no effect, unless statistics of categories or ordered boosting follow it.
+    """
+    if asked:
+        needs = f"at least {candidates.MIN_ROWS} rows of positive weight, two groups, and a class of two rows"
+        warn(f"quality={params['quality']!r} needs {needs} to hold some rows out; this is one plain training.")
+    ordered = params["boosting"] == "ordered" or encoded_columns(params, data)
+    return {} if ordered or params["early_stopping_rounds"] is not None else {"has_time": False}
 
 
 def fit(given: Mapping[str, Any], data: Dataset, quality: str, limit: float | None = None) -> Booster:

@@ -377,6 +377,9 @@ def test_a_quality_that_cannot_be_kept_warns():
     assert (plain.predict(X) == model.predict(X)).all()
     with pytest.raises(NotFittedError):
         _ = sw.SapwoodRegressor().chosen_
+    asked = {"objective": "squared_error", "quality": "fast", "has_time": True, "n_jobs": 1}
+    with pytest.warns(UserWarning, match="quality='fast' needs"):
+        assert sw.train(asked, sw.Dataset(X[:60], label=SCORE[:60])).chosen is None
 
 
 def test_wide_tables_have_few_bins_and_shallow_trees():
