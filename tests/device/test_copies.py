@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import sapwood as sw
-from device import emulated, tasks
+from device import tasks
 from sapwood.boost.round import growth
 from sapwood.device import get
-from sapwood.device.cuda import growing, plan
+from sapwood.device.cuda import growing
 from sapwood.device.cuda.copies import Copies, even
 from sapwood.params import resolve
 
@@ -130,26 +130,21 @@ def test_a_training_goes_on_from_its_checkpoint(more: dict[str, Any], beside: li
     assert sw.train(follow, data).to_bytes() == wanted
 
 
-def test_memory_of_copies_is_told_ahead(device: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    emulated.device(emulated.Counted)
-    runs = get("emulated").Trainer.runtime  # type: ignore[attr-defined]
-    monkeypatch.setattr(plan.Counting, "settings", runs.settings)
-    monkeypatch.setattr(plan.Counting, "max_shared", runs.max_shared)
-    monkeypatch.setattr(plan, "FEW", 3000)
+def test_memory_of_copies_is_told_ahead(counted: Any) -> None:
     X = np.random.default_rng(0).normal(size=(3000, 4))
     y, told = np.digitize(X[:, 0], [0.0]), []
     for more in ({"n_estimators": 1}, {}, {"sampling": "mvs"}, {"boosting": "plain", "n_parallel_trees": 5}):
         params = {**FOREST, "objective": "logistic", "n_estimators": 10, **more}
         data = sw.Dataset(X, label=y, device="emulated")
         told.append(sw.estimate_cost(params, data).device)
-        runs.total = 0
+        counted.total = 0
         sw.train(params, data)
-        assert runs.total == pytest.approx(told[-1], rel=0.02)
+        assert counted.total == pytest.approx(told[-1], rel=0.02)
     assert told[0] < told[3] < told[1] < told[2]
-    runs.total, runs.most = 0, 4 * told[0]  # half of it is for trees side by side
+    counted.total, counted.most = 0, 4 * told[0]  # half of it is for trees side by side
     params = {**FOREST, "objective": "logistic", "n_estimators": 10}
     found, wanted = (sw.train(params, sw.Dataset(X, label=y, device=one)) for one in ("emulated", "cpu"))
-    assert told[0] < runs.total < told[1]
+    assert told[0] < counted.total < told[1]
     assert found.to_bytes() == wanted.to_bytes()
 
 

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 import sapwood as sw
-from device import emulated, tasks
+from device import tasks
 from sapwood.boost.loops.replay import replay
 from sapwood.boost.round.tree_store import TreeStore
 from sapwood.boost.session import Session
 from sapwood.boost.spec import make_spec
-from sapwood.device import get
-from sapwood.device.cuda import lines, plan
+from sapwood.device.cuda import lines
 
 LINEAR = {"linear_leaves": True}
 PARAMS = {**LINEAR, "objective": "logistic", "max_depth": 3, "n_estimators": 4}
@@ -133,15 +132,10 @@ def test_tasks(name: str, device: None) -> None:
     assert found.to_bytes() == wanted.to_bytes()
 
 
-def test_memory_of_lines_is_told_ahead(device: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    emulated.device(emulated.Counted)
-    runs = get("emulated").Trainer.runtime  # type: ignore[attr-defined]
-    monkeypatch.setattr(plan.Counting, "settings", runs.settings)
-    monkeypatch.setattr(plan.Counting, "max_shared", runs.max_shared)
-    monkeypatch.setattr(plan, "FEW", 3000)
+def test_memory_of_lines_is_told_ahead(counted: Any) -> None:
     X, y = table(3000)
     data = sw.Dataset(X, label=y, device="emulated", **LINEAR)
     told = sw.estimate_cost(PARAMS, data).device
-    runs.total = 0
+    counted.total = 0
     sw.train(PARAMS, data)
-    assert runs.total == pytest.approx(told, rel=0.03)
+    assert counted.total == pytest.approx(told, rel=0.03)

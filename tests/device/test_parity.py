@@ -6,16 +6,16 @@ import sys
 from pathlib import Path
 from threading import RLock
 from types import SimpleNamespace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import sapwood as sw
-from device import emulated, tasks
+from device import tasks
 from sapwood.boost.round import growth
 from sapwood.device import get
-from sapwood.device.cuda import forest, growing, plan, runtime
+from sapwood.device.cuda import forest, growing, runtime
 from sapwood.device.cuda.job import CORE, record
 from sapwood.errors import DataError, ObjectiveError, ParameterError
 from sapwood.params import resolve
@@ -302,34 +302,23 @@ def test_what_is_missing_is_said_in_one_sentence(broken: str, monkeypatch: pytes
         ),
     ],
 )
-def test_device_memory_is_told_ahead(
-    params: dict[str, object], weighted: bool, device: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    emulated.device(emulated.Counted)
-    runs = get("emulated").Trainer.runtime  # type: ignore[attr-defined]
-    monkeypatch.setattr(plan.Counting, "settings", runs.settings)
-    monkeypatch.setattr(plan.Counting, "max_shared", runs.max_shared)
+def test_device_memory_is_told_ahead(params: dict[str, object], weighted: bool, counted: Any) -> None:
     X = np.random.default_rng(0).normal(size=(3000, 4))
     y = np.digitize(X[:, 0], [0.0, 1.0] if params.get("objective") == "softmax" else [0.0]).astype(float)
     data = sw.Dataset(X, label=y, weight=1.0 + X[:, 1] ** 2 if weighted else None, device="emulated")
-    monkeypatch.setattr(plan, "FEW", 3000)
     told = sw.estimate_cost(params, data)
     assert "in the memory of the GPU" in str(told)
-    runs.total = 0
+    counted.total = 0
     sw.train({**params, "n_estimators": 2}, data)
-    assert runs.total == pytest.approx(told.device, rel=0.02)
-    runs.most = told.device // 4
+    assert counted.total == pytest.approx(told.device, rel=0.02)
+    counted.most = told.device // 4
     with pytest.raises(DataError, match=r"GPU memory, and .* are free; train on fewer rows"):
         sw.train(params, sw.Dataset(X, label=y, device="emulated"), 2)
 
 
 def test_trees_grow_one_after_the_other_where_little_memory_is_free(
-    device: None, monkeypatch: pytest.MonkeyPatch
+    counted: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    emulated.device(emulated.Counted)
-    runs = get("emulated").Trainer.runtime  # type: ignore[attr-defined]
-    monkeypatch.setattr(plan.Counting, "settings", runs.settings)
-    monkeypatch.setattr(plan, "FEW", 3000)
     X = np.random.default_rng(0).normal(size=(3000, 4))
     data = sw.Dataset(X, label=np.digitize(X[:, 0] * X[:, 1], [-0.5, 0.0, 0.5]), device="emulated")
     params = {"grow_policy": "leafwise", "max_leaves": 9, "objective": "softmax", "n_estimators": 1}
@@ -338,9 +327,9 @@ def test_trees_grow_one_after_the_other_where_little_memory_is_free(
         patch.setattr(growing, "MAX_BESIDE", 1)
         apart = sw.estimate_cost(params, data).device
     assert told > 1.5 * apart
-    runs.total, runs.most = 0, apart
+    counted.total, counted.most = 0, apart
     sw.train(params, data)
-    assert runs.total == pytest.approx(apart, rel=0.02)
+    assert counted.total == pytest.approx(apart, rel=0.02)
 
 
 def test_device_memory_of_a_table_that_is_not_read_yet() -> None:
