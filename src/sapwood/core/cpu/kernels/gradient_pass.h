@@ -65,6 +65,12 @@ static void grad_hess_block(const double* score, const double* label, const doub
   }
 }
 
+// e^(score - top) of an output's block.
+static void softmax_output(const double* score, int n, const double* top, double* p) {
+  for (int i = 0; i < n; i++) p[i] = score[i] - top[i];
+  exp_block(p, n);
+}
+
 static void softmax_block(const double* score, int64_t plane, int n_outputs, int n, double* p, double* top,
                           double* total) {
   for (int i = 0; i < n; i++) top[i] = score[i], total[i] = 0.0;
@@ -72,12 +78,24 @@ static void softmax_block(const double* score, int64_t plane, int n_outputs, int
     for (int i = 0; i < n; i++) top[i] = score[k * plane + i] > top[i] ? score[k * plane + i] : top[i];
   for (int k = 0; k < n_outputs; k++) {
     double* z = p + k * BLOCK;
-    for (int i = 0; i < n; i++) z[i] = score[k * plane + i] - top[i];
-    exp_block(z, n);
+    softmax_output(score + k * plane, n, top, z);
     for (int i = 0; i < n; i++) total[i] = total[i] + z[i];
   }
   for (int k = 0; k < n_outputs; k++)
     for (int i = 0; i < n; i++) p[k * BLOCK + i] = p[k * BLOCK + i] / total[i];
+}
+
+// The probabilities of a block; in a second pass those of some outputs, where the sums of the first are kept.
+static void probabilities(const GradientArgs& a, int64_t at, int n, double* p, double* top, double* total) {
+  const bool kept = a.softmax_top != nullptr;
+  if (kept) top = a.softmax_top + at, total = a.softmax_total + at;
+  if (a.again == nullptr || !kept) return softmax_block(a.score + at, a.plane, a.n_outputs, n, p, top, total);
+  for (int k = 0; k < a.n_outputs; k++) {
+    if (a.again[k] == 0) continue;
+    double* z = p + k * BLOCK;
+    softmax_output(a.score + k * a.plane + at, n, top, z);
+    for (int i = 0; i < n; i++) z[i] = z[i] / total[i];
+  }
 }
 
 template <class Objective>
@@ -191,8 +209,9 @@ static void gradients_of(const GradientArgs& a) {
       for (int i = 0; i < n; i++) of_bytes[i] = a.byte_label[at + i];
       label = of_bytes;
     }
-    if (!Objective::pointwise && a.given_g == nullptr) softmax_block(a.score + at, a.plane, a.n_outputs, n, p, g, h);
+    if (!Objective::pointwise && a.given_g == nullptr) probabilities(a, at, n, p, g, h);
     for (int k = 0; k < a.n_outputs; k++) {
+      if (a.again != nullptr && a.again[k] == 0) continue;
       if (a.given_g == nullptr) {
         derive<Objective>(a, label + k * a.label_plane, p, k, at, n, g, h);
       } else {

@@ -43,7 +43,9 @@ struct GradientArgs : QuantiseArgs {  // rows [0, n): add pending leaf values to
   const double *given_g, *given_h;              // (n_outputs, n) IN, used instead of the objective's, or null
   bool unit_hessian_search, unit_hessian_leaf;  // hessian 1 in the split search; in the leaf values
   const double* weight;                         // (n) IN, real weights, or null
-  double* scratch;                              // (n_outputs + 3, BLOCK)
+  const uint8_t* again;                 // (n_outputs) IN, 1: the outputs of a second pass; null: the first, of all
+  double *softmax_top, *softmax_total;  // (n) OUT of the first pass, IN of a second; null where not needed
+  double* scratch;                      // (n_outputs + 3, BLOCK)
 };
 
 struct ProjectArgs {         // n <= BLOCK rows from `at` on: sums of the gradients of all outputs, the mean of hessians

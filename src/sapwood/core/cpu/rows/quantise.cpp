@@ -8,6 +8,7 @@
 namespace sapwood {
 namespace {
 
+constexpr int MANY_OUTPUTS = 8;  // from here on some scale often changes, and a second pass should be short
 constexpr uint64_t MAX_FINITE = 0x7feffffffffffffful;  // bits of the largest finite double
 
 void find_precision(const RowState& s, Quantised& q) {
@@ -28,6 +29,8 @@ GradientArgs pass_args(const RowState& s, const GradientRequest& r, const Quanti
   a.packed = q.has_words ? q.search_packed.as<int32_t>() : nullptr;
   a.search_pairs_narrow = s.repeated() ? q.search_pairs_narrow.as<Pair>() : nullptr;
   a.search_pairs_wide = q.own_search_hessians() ? q.all.search_pairs.as<Pair>() : nullptr;
+  a.softmax_top = q.softmax.size() > 0 ? q.softmax.as<double>() : nullptr;
+  a.softmax_total = q.softmax.size() > 0 ? q.softmax.as<double>() + s.n : nullptr;
   return a;
 }
 
@@ -36,12 +39,14 @@ void advance(GradientArgs& a, int64_t at) {
   auto move = [at](auto*& p) { p = p == nullptr ? nullptr : p + at; };
   move(a.score), move(a.label), move(a.byte_label), move(a.given_g), move(a.given_h), move(a.weight), move(a.repeats);
   move(a.leaf_pairs), move(a.packed), move(a.search_pairs_narrow), move(a.search_pairs_wide);
+  move(a.softmax_top), move(a.softmax_total);
   a.first = at;
 }
 
-// One pass over the rows with the scales of the last pass. True if they were right: powers of two rarely change.
-bool pass_once(RowState& s, std::vector<LeafState>& leaves, const GradientRequest& request, bool add_pending,
-               Quantised& q) {
+// One pass over the rows with the scales of the last pass. Returns 1 for each output whose scales were wrong: powers of
+// two rarely change, but of many outputs some often do. again: the outputs of a second pass, or null for all.
+std::vector<uint8_t> pass_once(RowState& s, std::vector<LeafState>& leaves, const GradientRequest& request,
+                               bool add_pending, const uint8_t* again, Quantised& q) {
   struct alignas(64) Local {
     std::vector<uint64_t> max_bits;
     std::vector<int64_t> sums;
@@ -55,7 +60,8 @@ bool pass_once(RowState& s, std::vector<LeafState>& leaves, const GradientReques
     if (add_pending && l.pending) value[ids.size()] = l.value.data();
     ids.push_back(l.ids);
   }
-  const GradientArgs all = pass_args(s, request, q);
+  GradientArgs all = pass_args(s, request, q);
+  all.again = again;
   s.each_task([&](int64_t at, int64_t n, int worker) {
     Local& mine = local[worker];
     if (mine.scratch.empty()) {
@@ -70,21 +76,28 @@ bool pass_once(RowState& s, std::vector<LeafState>& leaves, const GradientReques
     kernels().gradients(a);
   });
   for (LeafState& l : leaves) l.pending = l.pending && !add_pending;
-  q.max_bits.assign(3 * n_outputs, 0), q.sums.assign(2 * n_outputs, 0);
+  std::vector<uint64_t> max_bits(3 * n_outputs, 0);
+  std::vector<int64_t> sums(2 * n_outputs, 0);
   for (const Local& l : local) {
-    for (size_t i = 0; i < l.max_bits.size(); i++) q.max_bits[i] = std::max(q.max_bits[i], l.max_bits[i]);
-    for (size_t i = 0; i < l.sums.size(); i++) q.sums[i] += l.sums[i];
+    for (size_t i = 0; i < l.max_bits.size(); i++) max_bits[i] = std::max(max_bits[i], l.max_bits[i]);
+    for (size_t i = 0; i < l.sums.size(); i++) sums[i] += l.sums[i];
   }
-  reduce_max_and_sum(s.reduce, q.max_bits.data(), q.max_bits.size(), q.sums.data(), q.sums.size());
-  bool right = true;
+  reduce_max_and_sum(s.reduce, max_bits.data(), max_bits.size(), sums.data(), sums.size());
+  q.max_bits.resize(3 * n_outputs), q.sums.resize(2 * n_outputs);
+  std::vector<uint8_t> wrong(n_outputs, 0);
   for (int k = 0; k < n_outputs; k++) {
+    if (again != nullptr && again[k] == 0) continue;
     int e[3];
-    for (int i = 0; i < 3; i++) e[i] = exponent_of(of_bits(q.max_bits[i * n_outputs + k]));
+    for (int i = 0; i < 3; i++) {
+      const int at = i * n_outputs + k;
+      q.max_bits[at] = max_bits[at], e[i] = exponent_of(of_bits(max_bits[at]));
+      if (i < 2) q.sums[at] = sums[at];
+    }
     Scale &narrow = q.all.narrow[k], &wide = q.all.wide[k];
-    right = right && e[0] == wide.g && e[1] == wide.h && e[2] == narrow.h;
+    wrong[k] = e[0] != wide.g || e[1] != wide.h || e[2] != narrow.h;
     narrow = {NARROW, e[0], e[2]}, wide = {WIDE, e[0], e[1]};
   }
-  return right;
+  return wrong;
 }
 
 }  // namespace
@@ -94,6 +107,7 @@ Quantised::Quantised(const RowState& s) {
   search_packed = Memory(size * sizeof(int32_t));
   all.leaf_pairs = Memory(size * sizeof(Pair));
   if (s.repeated()) search_pairs_narrow = Memory(size * sizeof(Pair));
+  if (!s.info.pointwise && s.n_outputs >= MANY_OUTPUTS) softmax = Memory((size_t)s.n * 2 * sizeof(double));
   all.narrow.assign(s.n_outputs, Scale{NARROW, 0, 0});
   all.wide.assign(s.n_outputs, Scale{WIDE, 0, 0});
   reweighted.narrow = all.narrow, reweighted.wide = all.wide;
@@ -107,7 +121,8 @@ void row_pass(RowState& s, std::vector<LeafState>& leaves, const GradientRequest
   if (q.own_search_hessians() && q.all.search_pairs.size() == 0)
     q.all.search_pairs = Memory((size_t)s.n * s.n_outputs * sizeof(Pair));
   q.has_words = needs_words;
-  if (!pass_once(s, leaves, request, true, q)) pass_once(s, leaves, request, false, q);
+  const std::vector<uint8_t> wrong = pass_once(s, leaves, request, true, nullptr, q);
+  if (std::ranges::count(wrong, 1) > 0) pass_once(s, leaves, request, false, wrong.data(), q);
   q.precision = request.precision;
   for (int i = 0; i < 2 * s.n_outputs; i++)
     if (q.max_bits[i] > MAX_FINITE) throw std::overflow_error("the gradients are no longer finite");
@@ -116,7 +131,7 @@ void row_pass(RowState& s, std::vector<LeafState>& leaves, const GradientRequest
 
 void add_words(RowState& s, std::vector<LeafState>& leaves, Quantised& q) {
   q.has_words = true;
-  pass_once(s, leaves, {}, false, q);
+  pass_once(s, leaves, {}, false, nullptr, q);
   find_precision(s, q);
 }
 

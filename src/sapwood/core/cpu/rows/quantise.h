@@ -35,6 +35,7 @@ struct Quantised {
   Memory search_pairs_narrow;  // (n_outputs, n) Pair, used instead of the words where rows repeat
   WidePairs all, reweighted;   // of all rows; of the sampled rows under their sampling weights
   Memory scattered;            // (n_outputs, n) Pair, gathered leaf pairs written back by row
+  Memory softmax;              // (2, n) double, of coupled scores: the largest one, and the sum of e^(score - largest)
   std::string precision;
   std::vector<uint8_t> is_narrow;  // (n_outputs) precision of the split search
   // Statistics of the last row pass, over the rows of all holders:
