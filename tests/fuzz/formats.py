@@ -195,7 +195,8 @@ def arrow(data: bytes) -> None:
 
 FORMATS = {
     "sapwood": Format(
-        ("numbers.sapwood", "categories.sapwood", "linear.sapwood", "derived.sapwood", "classes.sapwood"),
+        ("numbers.sapwood", "categories.sapwood", "linear.sapwood", "derived.sapwood", "classes.sapwood")
+        + 3 * ("compact.sapwood",),  # most to get wrong
         mutators.of_container,
         model,
     ),

@@ -19,6 +19,7 @@ import pyarrow.parquet
 import xgboost
 
 import sapwood as sw
+from sapwood.model import compact
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 3))
@@ -47,6 +48,10 @@ write("derived.sapwood", sw.train(few, sw.Dataset(late, y, **more)).to_bytes())
 three = np.digitize(y, [-0.5, 0.5])
 vector = {**few, "objective": "softmax", "multi_strategy": "multi_output_tree"}
 write("classes.sapwood", sw.train(vector, sw.Dataset(X, three)).to_bytes())
+compact.MIN_BYTES = compact.ENTRY = 0  # so that a small model has the format of a large one
+both = {**vector, "linear_leaves": True, "n_estimators": 12, "category_encoding": "partition"}
+write("compact.sapwood", sw.train(both, sw.Dataset(frame, three, linear_leaves=True)).to_bytes())
+compact.MIN_BYTES, compact.ENTRY = 1 << 18, 64
 times = np.exp(y), rng.random(60) < 0.7
 write("survival.sapwood", sw.SapwoodSurvival(**few).fit(X, times).booster_.to_bytes())
 cox = sw.SapwoodSurvival(model="cox", **few).fit(X[:20], (times[0][:20], times[1][:20]))

@@ -247,6 +247,8 @@ def kinds_differ(
 def flaw(plan: Plan, n_columns: int, categories: Mapping[int, Any]) -> str | None:
     """The rule that a plan from a file breaks, for a model of so many columns, parts included."""
     places: list[int] = [one.column for one in plan]
+    if sum(max(0, one.length) for one in plan if isinstance(one, ListColumn)) > n_columns:  # before parts are named
+        return "lists have no more values than there are columns"
     n_given = n_columns - n_parts(plan)
     if places != sorted(set(places)) or (places and not 0 <= places[0] <= places[-1] < n_given):
         return "columns of times, text and lists rise, and are columns of the table"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sapwood.data import categories, container, crosses, derived
 from sapwood.errors import DataError, ModelFormatError, SapwoodError
-from sapwood.model import combinations, convert, linear, sets
+from sapwood.model import combinations, compact, convert, linear, sets
 from sapwood.model.booster import Booster, Link
 from sapwood.model.trees import DTYPES, SETS, Trees
 from sapwood.params.table import BY_NAME
@@ -22,8 +22,8 @@ from sapwood.params.table import BY_NAME
 KIND = "model"
 # 1: without categories and linear leaves, 2: without combinations, 3: without splits that tell new categories from
 # missing ones and without sets as bits, 4: without crosses and linear leaves in standard units, 5: without columns of
-# times, 6: without text and lists; as models that have none are still written
-VERSION = 7
+# times, 6: without text and lists, 7: without arrays of few bytes; as models that have none are still written
+VERSION = 8
 
 # Everything of a booster that is not an array, with the JSON types it may have. `history` cannot change a prediction.
 FIELDS: dict[str, tuple[type, ...]] = {
@@ -79,8 +79,11 @@ def encode(booster: Booster) -> bytes:
         else 1
     )
     kept = {**DTYPES, **by_code} if booster.categories else [name for name in DTYPES if name not in SETS]
-    plain = {name: arrays[name] for name in (*kept, "base")}
-    return container.pack(KIND, version, plain | extra | joined | crossed, fields)
+    stored = {name: arrays[name] for name in (*kept, "base")} | extra | joined | crossed
+    if (small := compact.encode(stored)) is not None:
+        stored, fields["compact"] = small
+        version = VERSION
+    return container.pack(KIND, version, stored, fields)
 
 
 def decode(
@@ -92,6 +95,7 @@ def decode(
         plan = derived.decode(fields.pop("times", []))
     except ValueError as cause:
         raise ModelFormatError(f"The file is not a model: {cause}.") from cause
+    said = fields.pop("compact", None)
     if set(fields) != set(FIELDS):
         raise ModelFormatError(f"The file has other fields than a model: {sorted(fields)}.")
     for name, types in FIELDS.items():
@@ -108,6 +112,8 @@ def decode(
     for name, array in arrays.items():
         if not array.ndim:
             raise ModelFormatError(f"'{name}' is one number where an array is expected.")
+    if said is not None:
+        compact.decode(arrays, said)
     known = categories.unpack(arrays, len(fields["feature_names"]), ModelFormatError)
     terms, joined, crossed = linear.decode(arrays), combinations.decode(arrays), crosses.decode(arrays)
     sets.decode(arrays)

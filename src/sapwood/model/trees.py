@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sapwood.errors import ModelFormatError
 from sapwood.model.linear import Linear, joined_offsets
-from sapwood.model.validate import check_types, freeze, require, sealed
+from sapwood.model.validate import check_links, check_types, freeze, require, sealed
 from sapwood.params.types import MAX_SCORE
 
 DTYPES: dict[str, np.dtype[Any]] = {
@@ -199,24 +199,11 @@ class Trees:
         rounds, rest = divmod(self.n_trees, n_outputs)
         require(rest == 0, f"the number of trees ({self.n_trees}) is a multiple of the number of outputs ({n_outputs})")
         require(self.output == np.tile(np.arange(n_outputs), rounds), "each round has one tree per output, in order")
-        self._validate_links()
+        check_links(self.offset, self.left)
         self._validate_numbers(n_columns)
         self._validate_sets(n_columns, n_bins)
         if self.linear is not None:
             self.linear.validate(self.left == 0, n_columns, list(n_bins))
-
-    def _validate_links(self) -> None:
-        """Children follow their parent within its tree, and every node but the root has exactly one parent."""
-        sizes = np.diff(self.offset)
-        root = np.repeat(self.offset[:-1], sizes)
-        end = np.repeat(self.offset[1:], sizes)
-        node = np.arange(self.n_nodes)
-        left = root + self.left  # int64: cannot overflow
-        leaf = self.left == 0
-        require(leaf | (left > node), "children follow their parent")
-        require(leaf | (left + 1 < end), "children lie within their tree")
-        children = np.concatenate([left[~leaf], left[~leaf] + 1])
-        require(np.bincount(children, minlength=self.n_nodes) == (node != root), "a node has one parent, a root none")
 
     def _validate_numbers(self, n_columns: int) -> None:
         """Every number is one that training can produce."""

@@ -41,3 +41,20 @@ def check_types(arrays: Any, dtypes: Mapping[str, np.dtype[Any]]) -> None:
         array = getattr(arrays, name)
         if array.ndim != 1 or array.dtype != dtype:
             raise ModelFormatError(f"'{name}' is a {array.ndim}-d array of {array.dtype}; expected 1-d {dtype}.")
+
+
+def check_links(offset: NDArray[np.int64], left: NDArray[np.int32]) -> None:
+    """Children follow their parent within its tree, and every node but the root has exactly one parent.
+
+    offset: (n_trees + 1), rising from 0 to the number of nodes; left: of every node its left child, 0 in leaves.
+    """
+    sizes = np.diff(offset)
+    root = np.repeat(offset[:-1], sizes)
+    end = np.repeat(offset[1:], sizes)
+    node = np.arange(len(left))
+    child = root + left  # int64: cannot overflow
+    leaf = left == 0
+    require(leaf | (child > node), "children follow their parent")
+    require(leaf | (child + 1 < end), "children lie within their tree")
+    children = np.concatenate([child[~leaf], child[~leaf] + 1])
+    require(np.bincount(children, minlength=len(left)) == (node != root), "a node has one parent, a root none")

@@ -179,6 +179,8 @@ def test_hostile_files_raise() -> None:
         with pytest.raises(ValueError, match="as they are saved"):
             derived.decode([wrong])
     assert derived.flaw(derived.decode([{"lists": 0, "length": 0}]), 1, {})
+    many = derived.decode([{"lists": 0, "length": 2**62}, {"lists": 1, "length": -(2**62)}])
+    assert derived.flaw(many, 3, {}) == "lists have no more values than there are columns"  # no memory is taken
     with pytest.raises(ModelFormatError):
         sw.load(b"nothing")
 
