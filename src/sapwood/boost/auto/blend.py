@@ -49,6 +49,12 @@ def _draw(contenders: Sequence[Contender], pool: Sequence[int]) -> tuple[list[in
     return counts, best
 
 
+def loss(chosen: Sequence[tuple[Contender, int]]) -> float:
+    """The held-out loss of the mean of contenders that were drawn so often."""
+    total = sum((n * one.scores for one, n in chosen[1:]), chosen[0][1] * chosen[0][0].scores)
+    return chosen[0][0].loss_of(total / sum(n for _, n in chosen))
+
+
 def merge(boosters: Sequence[Booster], parts: Sequence[float]) -> Booster:
     """One model whose raw scores are the sum of those of several, each times its part; the parts sum to 1.
 

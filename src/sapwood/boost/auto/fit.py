@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain, combinations
 from math import frexp, inf
 from typing import Any
 
@@ -25,7 +26,7 @@ from sapwood.device import host
 from sapwood.errors import ParameterError, warn
 from sapwood.model.booster import Booster
 
-CANDIDATE_TIME = 0.55  # of a time limit; the rest is for the second training
+CANDIDATE_TIME = 0.42  # of a time limit; the second training may take 1.25 times as long
 RESERVE = 0.95  # of what is left of it that is planned with
 # What a second training needs, and a blend of several models.
 REQUIRED = {"boosting": "plain", "n_parallel_trees": 1, "prune_by_validation": False}
@@ -35,7 +36,8 @@ RACE_RATES = 7.0  # the sum of learning rates in a race
 CROSSES_LEAD = 0.02
 JOINED_LEAD = -0.005  # what joined categories must lower it by: they help later, and another candidate than the first
 DEEPER_LEAD = 0.05  # what deeper trees must lower it by: they are ahead after few rounds, and overfit later
-NEAR = 0.1  # part of the least loss by which a candidate of many classes may stay above it
+NEAR = 0.1  # part of the least loss by which a candidate may stay above it
+SURE, SURE_OF_CLASSES = 1000, 200  # rounds after which one that stays further above is stopped; for many classes
 WITNESS = 2  # rounds of a candidate, for each of one that is certain, in which it may see wrong labels
 EVERY = 4  # rounds after which the loss is measured, once there are many: measuring takes a fifth of a round
 
@@ -87,18 +89,19 @@ class _Fit:
             end = self.deadline(at / len(self.plan.candidates))
             one = self.raced(candidate, end) if at == 1 else self.follower(candidate, joins=at % 2 == 0)
             certain = [other.n_rounds for other in self.finished if other.certain]
-            one.advance(WITNESS * min(certain) if certain else None, end, self.beat)
+            one.advance(WITNESS * min(certain) if certain else None, end, *self.beat)
             self.finished.append(one)
             self.say(one)
         self.agree()
 
     @property
-    def beat(self) -> float:
-        """The loss near which a candidate must come: for many classes its rounds take long, for others any will do."""
-        if not self.finished or self.facts.n_outputs < candidates.MANY_CLASSES:
-            return inf
+    def beat(self) -> tuple[float, int]:
+        """The loss near which a candidate must come, and from which round on; not in "best", but for many classes."""
+        many = self.facts.n_outputs >= candidates.MANY_CLASSES
+        if not self.finished or not (many or self.plan.least_fall):
+            return inf, 0
         least = min(one.loss for one in self.finished)
-        return least + NEAR * abs(least)
+        return least + NEAR * abs(least), SURE_OF_CLASSES if many else SURE
 
     def agree(self) -> None:
         """Go on with those that need no blend, or, where one has seen wrong labels, with all in doubt."""
@@ -275,16 +278,18 @@ class _Fit:
         return [(one, n) for one, n in zip(pool, blend.draw(pool, self.plan.least_worth), strict=True) if n]
 
     def to_refit(self, seconds: float) -> list[tuple[Contender, int]]:
-        """What is drawn and can be trained on all rows in this time: without the costliest until the rest can be."""
-        pool = self.finished
-        while pool:
-            chosen = self.drawn(pool)
-            cost = {one: one.seconds_on_all_rows(self.fraction) for one, _ in chosen}
-            if sum(cost.values()) <= seconds:
-                return chosen
-            costliest = max(cost, key=lambda one: cost[one])
-            pool = [one for one in pool if one is not costliest]
-        return []
+        """What is drawn and can be trained on all rows in this time: of all pools of candidates, the best that can."""
+        found: list[tuple[Contender, int]] = []
+        least = inf
+        for pool in chain.from_iterable(combinations(self.finished, n) for n in range(len(self.finished), 0, -1)):
+            chosen = self.drawn(list(pool))
+            cost = sum(one.seconds_on_all_rows(self.fraction) for one, _ in chosen)
+            loss = blend.loss(chosen)
+            if cost <= seconds and loss < least:
+                found, least = chosen, loss
+            if cost <= seconds and len(pool) == len(self.finished):
+                break  # there is time for all of them
+        return found
 
 
 def _with_counted_weights(data: Dataset) -> Dataset:
