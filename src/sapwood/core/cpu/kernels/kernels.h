@@ -210,6 +210,19 @@ struct LeafShapArgs {             // what a leaf adds to the columns on its path
 };
 constexpr int LANES = 64;
 
+struct SharedNode {          // a split of a tree whose answers for a block are known; places count in `reach`
+  int32_t split;             // which answers
+  uint16_t at, left, right;  // its own place, and those of its children
+};
+
+struct SharedTreeArgs {      // a tree, and the answers of its splits for BLOCK rows
+  const uint64_t* answers;   // (n_splits, BLOCK / 64) IN, bit i: row i goes right
+  const SharedNode* nodes;   // (n_leaves - 1) IN, parents before their children; the root's place is root_place()
+  int n_leaves, n_bits;      // of leaf numbers; the place of a leaf is its number
+  uint64_t* reach;           // (root_place() + n_leaves - 1, BLOCK / 64) scratch
+};
+inline int root_place(int n_leaves) { return n_leaves == 1 ? 0 : (n_leaves + 3) / 4 * 4; }
+
 struct LineArgs {          // the lines of a tree's leaves, for BLOCK rows
   const uint8_t* leaf;     // (BLOCK) IN, numbers of n_bits bits
   int n_bits, n_columns;   // columns in any of the lines
@@ -332,6 +345,9 @@ struct PredictKernels {  // predict.h, shap.h
   void (*add_block_lines)(const LineArgs&, double* score);
   // leaf (BLOCK) OUT: the leaf number of each row in a symmetric tree with one node a level
   void (*find_leaves_symmetric)(const uint8_t* const* planes, const MaskNode* levels, int depth, uint8_t* leaf);
+  // answers (n, BLOCK / 64) OUT: bit i of split k is set if row i goes right
+  void (*answer_splits)(const uint8_t* const* planes, const MaskNode* splits, int n, uint64_t* answers);
+  void (*find_leaves_shared)(const SharedTreeArgs&, uint8_t* leaf);  // leaf (BLOCK) OUT, as in find_leaves
   void (*goes_left)(const uint32_t* code, uint32_t low, uint32_t length, int n, uint8_t* left);
   void (*match_patterns)(const PatternArgs&);
   void (*leaf_shap_values)(const LeafShapArgs&);

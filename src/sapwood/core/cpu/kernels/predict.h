@@ -58,15 +58,15 @@ static inline __m512i goes_right512(const uint8_t* codes, Test test) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set_m128i(two(2), two(0))), _mm256_set_m128i(two(6), two(4)),
                             1);
 }
+#endif
 
 struct BitMasks {  // by leaf number: for each of its bits a word of ones if the bit is set
-  int64_t of[256][8];
+  uint64_t of[256][8];
   constexpr BitMasks() : of{} {
     for (int v = 0; v < 256; v++)
-      for (int j = 0; j < 8; j++) of[v][j] = -(v >> j & 1);
+      for (int j = 0; j < 8; j++) of[v][j] = -(uint64_t)(v >> j & 1);
   }
 };
-#endif
 
 // reach (n_nodes, WORDS) scratch; leaf (BLOCK) OUT: numbers of n_bits
 static void find_leaves(const uint8_t* const* planes, size_t offset, const MaskNode* node, int n_nodes, int n_bits,
@@ -81,9 +81,9 @@ static void find_leaves(const uint8_t* const* planes, size_t offset, const MaskN
     const MaskNode& t = node[u];
     const __m512i mine = _mm512_loadu_si512(reach + u * WORDS);
     if (t.left == 0) {
-      const int64_t* mask = masks.of[t.leaf];
+      const uint64_t* mask = masks.of[t.leaf];
       auto take = [&](__m512i& b, int j) {  // b | (mine & mask)
-        b = _mm512_ternarylogic_epi64(b, mine, _mm512_set1_epi64(mask[j]), 0xf8);
+        b = _mm512_ternarylogic_epi64(b, mine, _mm512_set1_epi64((int64_t)mask[j]), 0xf8);
       };
       take(b0, 0), take(b1, 1), take(b2, 2), take(b3, 3), take(b4, 4);
       if (n_bits > 5) take(b5, 5);
@@ -121,6 +121,50 @@ static void find_leaves(const uint8_t* const* planes, size_t offset, const MaskN
   }
 #endif
   unpack_bits(bit, n_bits, leaf);
+}
+
+static void answer_splits(const uint8_t* const* planes, const MaskNode* splits, int n, uint64_t* answers) {
+  for (int k = 0; k < n; k++)
+    for (int w = 0; w < WORDS; w++)
+      answers[(size_t)k * WORDS + w] = goes_right64(planes[splits[k].plane] + 64 * w, splits[k]);
+}
+
+typedef uint64_t RowBits __attribute__((vector_size(BLOCK / 8), aligned(8), may_alias));  // one bit a row of a block
+
+// The bits of leaf numbers, from the rows that reach each leaf. Leaves come in fours, whose numbers differ in the two
+// lowest bits. bit (2 + HIGH) OUT
+template <int HIGH>
+static inline void number_leaves(const RowBits* reach, int n_leaves, RowBits* bit) {
+  static constexpr BitMasks masks;
+  RowBits b0 = {}, b1 = {}, high[HIGH] = {};
+  for (int q = 0; 4 * q < n_leaves; q++) {
+    const RowBits r0 = reach[4 * q], r1 = reach[4 * q + 1], r2 = reach[4 * q + 2], r3 = reach[4 * q + 3];
+    const RowBits any = r0 | r1 | r2 | r3;
+    b0 |= r1 | r3, b1 |= r2 | r3;
+#pragma GCC unroll 6
+    for (int j = 0; j < HIGH; j++) high[j] |= any & masks.of[q][j];
+  }
+  bit[0] = b0, bit[1] = b1;
+#pragma GCC unroll 6
+  for (int j = 0; j < HIGH; j++) bit[2 + j] = high[j];
+}
+
+// As find_leaves, with splits that are answered already: first all splits, then all leaves, so no branch is guessed.
+static void find_leaves_shared(const SharedTreeArgs& a, uint8_t* leaf) {
+  const RowBits* answers = (const RowBits*)a.answers;
+  RowBits* reach = (RowBits*)a.reach;
+  const int root = root_place(a.n_leaves);
+  for (int k = a.n_leaves; k < root; k++) reach[k] = RowBits{};
+  reach[root] = ~RowBits{};
+  for (int u = 0; u < a.n_leaves - 1; u++) {
+    const SharedNode& t = a.nodes[u];
+    const RowBits right = answers[t.split], mine = reach[t.at];
+    reach[t.left] = mine & ~right, reach[t.right] = mine & right;
+  }
+  alignas(64) uint64_t bit[8][WORDS];
+  if (a.n_bits <= 5) number_leaves<3>(reach, root, (RowBits*)bit);
+  else number_leaves<6>(reach, root, (RowBits*)bit);
+  unpack_bits(bit, a.n_bits, leaf);
 }
 
 static void sum_by_leaf(const LeafSumArgs& a) {

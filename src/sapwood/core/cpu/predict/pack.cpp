@@ -1,5 +1,9 @@
 #include "cpu/predict/pack.h"
 
+#include <string.h>
+
+#include <map>
+
 #include "math/real.h"
 
 namespace sapwood {
@@ -60,7 +64,19 @@ int symmetric_depth(const ForestArrays& a, int64_t at, int64_t n) {
   return depth;
 }
 
+// Whether tree t has the splits of the tree before it, as the trees of a round with vector leaves have.
+bool same_splits(const ForestArrays& a, int64_t t) {
+  if (t == 0) return false;
+  const int64_t at = a.offset[t], before = a.offset[t - 1], n = a.offset[t + 1] - at;
+  auto same = [&](const auto* x) { return memcmp(x + at, x + before, n * sizeof *x) == 0; };
+  return at - before == n && same(a.left) && same(a.column) && same(a.threshold) && same(a.missing_left) && same(a.set);
+}
+
 }  // namespace
+
+struct PackedForest::SplitNumbers {
+  std::map<std::array<int32_t, 5>, int32_t> of;  // by plane, low, length, set and sides
+};
 
 UsedColumns::UsedColumns(int n_columns, const ForestArrays& a) : plane_of(n_columns, -1), code_limit(n_columns, -1) {
   check_sets(a);
@@ -135,7 +151,25 @@ MaskNode PackedForest::mask(const ForestArrays& a, int64_t node, PackedTree& tre
   return mask_node(p, left, {0, 0, right});
 }
 
-void PackedForest::pack_masks(const ForestArrays& a, PackedTree& tree) {
+// The splits of a tree as numbers of different splits: many trees have the same, which blocks then answer once.
+void PackedForest::pack_shared(const ForestArrays& a, PackedTree& tree, SplitNumbers& numbers) {
+  const MaskNode* node = &masks[tree.first_mask];
+  int n_places = root_place((tree.n_nodes + 1) / 2);
+  std::vector<uint16_t> place(tree.n_nodes);
+  for (int u = 0; u < tree.n_nodes; u++) place[u] = node[u].left == 0 ? node[u].leaf : (uint16_t)n_places++;
+  for (int u = 0; u < tree.n_nodes; u++) {
+    const MaskNode& m = node[u];
+    if (m.left == 0) continue;
+    const int64_t at = tree.first_node + u;
+    const auto [found, is_new] =
+        numbers.of.try_emplace({m.plane, m.low, m.length, a.set[at], a.missing_left[at]}, (int32_t)splits.size());
+    if (is_new) splits.push_back(m);
+    shared.push_back({found->second, place[u], place[m.left], place[m.left + 1]});
+  }
+  tree.is_shared = true;
+}
+
+void PackedForest::pack_masks(const ForestArrays& a, PackedTree& tree, SplitNumbers& numbers) {
   const int64_t at = tree.first_node;
   auto make = [&](int u) { return mask(a, at + u, tree); };
   const int n_leaves = (tree.n_nodes + 1) / 2;
@@ -153,6 +187,7 @@ void PackedForest::pack_masks(const ForestArrays& a, PackedTree& tree) {
     leaf_value[tree.first_value + k] = a.value[at + leaf[k]];
     if (has_linear()) leaf_node[tree.first_value + k] = at + leaf[k];
   }
+  if (tree.symmetric_depth < 0 && tree.n_wide == 0) pack_shared(a, tree, numbers);
   if (!bounds.empty()) pack_lines(tree);
   max_nodes = std::max(max_nodes, tree.n_nodes);
   max_wide = std::max(max_wide, tree.n_wide);
@@ -214,6 +249,7 @@ PackedForest::PackedForest(int n_columns, int n_outputs, const ForestArrays& a)
     if (code_limit[c] > MAX_BYTE_LIMIT) wide_columns.push_back(c);
   const bool bytes = std::all_of(cuts.begin(), cuts.end(), [](const PaddedCuts& x) { return x.n <= 254; });
   mask_sets.reserve(std::count_if(a.set, a.set + a.n_nodes, [](int32_t s) { return s >= 0; }));  // masks point into it
+  SplitNumbers numbers;
   for (int64_t t = 0; t < a.n_trees; t++) {
     const int64_t at = a.offset[t];
     const int n = (int)(a.offset[t + 1] - at);
@@ -222,8 +258,8 @@ PackedForest::PackedForest(int n_columns, int n_outputs, const ForestArrays& a)
     tree.first_node = at, tree.n_nodes = n, tree.output = a.output[t], tree.symmetric_depth = symmetric_depth(a, at, n);
     tree.first_mask = (int64_t)masks.size(), tree.first_value = (int64_t)leaf_value.size();
     tree.n_lines = -1, tree.n_bits = bits_for((n + 1) / 2), tree.masked = bytes && n <= 511,
-    tree.first_wide = (int)wide.size();
-    if (tree.masked) pack_masks(a, tree);
+    tree.first_wide = (int)wide.size(), tree.first_shared = (int64_t)shared.size(), tree.same_leaves = same_splits(a, t);
+    if (tree.masked) pack_masks(a, tree, numbers);
     trees.push_back(tree);
   }
 }
