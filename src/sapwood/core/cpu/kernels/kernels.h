@@ -211,15 +211,15 @@ struct LeafShapArgs {             // what a leaf adds to the columns on its path
 constexpr int LANES = 64;
 
 struct SharedNode {          // a split of a tree whose answers for a block are known; places count in `reach`
-  int32_t split;             // which answers
+  int32_t split, except;     // which answers: those of `split` that `except` has not
   uint16_t at, left, right;  // its own place, and those of its children
 };
 
-struct SharedTreeArgs {      // a tree, and the answers of its splits for BLOCK rows
-  const uint64_t* answers;   // (n_splits, BLOCK / 64) IN, bit i: row i goes right
-  const SharedNode* nodes;   // (n_leaves - 1) IN, parents before their children; the root's place is root_place()
-  int n_leaves, n_bits;      // of leaf numbers; the place of a leaf is its number
-  uint64_t* reach;           // (root_place() + n_leaves - 1, BLOCK / 64) scratch
+struct SharedTreeArgs {     // a tree, and the answers of its splits for BLOCK rows
+  const uint64_t* answers;  // (n_splits, BLOCK / 64) IN, bit i: row i goes right
+  const SharedNode* nodes;  // (n_leaves - 1) IN, parents before their children; the root's place is root_place()
+  int n_leaves, n_bits;     // of leaf numbers; the place of a leaf is its number
+  uint64_t* reach;          // (root_place() + n_leaves - 1, BLOCK / 64) scratch
 };
 inline int root_place(int n_leaves) { return n_leaves == 1 ? 0 : (n_leaves + 3) / 4 * 4; }
 

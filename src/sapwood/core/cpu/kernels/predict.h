@@ -158,8 +158,8 @@ static void find_leaves_shared(const SharedTreeArgs& a, uint8_t* leaf) {
   reach[root] = ~RowBits{};
   for (int u = 0; u < a.n_leaves - 1; u++) {
     const SharedNode& t = a.nodes[u];
-    const RowBits right = answers[t.split], mine = reach[t.at];
-    reach[t.left] = mine & ~right, reach[t.right] = mine & right;
+    const RowBits mine = reach[t.at], right = mine & (answers[t.split] & ~answers[t.except]);
+    reach[t.left] = mine ^ right, reach[t.right] = right;
   }
   alignas(64) uint64_t bit[8][WORDS];
   if (a.n_bits <= 5) number_leaves<3>(reach, root, (RowBits*)bit);

@@ -12,12 +12,12 @@ namespace {
 constexpr int STRIPE = 64;           // rows binned together: a wide row-major table's stay in L2 from column to column
 constexpr int64_t WIDE_ROW = 512;    // bytes from row to row beyond which the next stripe is prefetched
 constexpr int64_t MAX_TOGETHER = 4;  // blocks that go through the trees together
-constexpr size_t LARGE_TABLES = 1 << 16;      // slopes from which on they do
-constexpr size_t TOGETHER_BYTES = 768 << 10;  // what they read, at most: it must stay in L2
+constexpr size_t LARGE_TABLES = 1 << 16;       // slopes from which on they do
+constexpr size_t TOGETHER_BYTES = 768 << 10;   // what they read, at most: it must stay in L2
 constexpr size_t MAX_SHARED_SPLITS = 1 << 13;  // answers of so many for a block fit L2
-constexpr int BLOCK_ROWS = 128;           // rows of a task that descends trees
-constexpr int INTERLEAVE = 8;             // rows that descend a tree together; 16 are no faster
-constexpr int MIN_BLOCK_ROWS = 48;        // with fewer rows descending is faster than filling a block of 512
+constexpr int BLOCK_ROWS = 128;                // rows of a task that descends trees
+constexpr int INTERLEAVE = 8;                  // rows that descend a tree together; 16 are no faster
+constexpr int MIN_BLOCK_ROWS = 48;             // with fewer rows descending is faster than filling a block of 512
 
 // Leaves of INTERLEAVE pairs of a tree without sets and a row, whose element -1 exists since leaves read it. The pairs
 // descend side by side: while one waits for its node the others move, which is 5 times as fast on trees of 500 leaves.

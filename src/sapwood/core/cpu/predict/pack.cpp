@@ -9,6 +9,7 @@
 namespace sapwood {
 namespace {
 
+constexpr uint64_t NO_CODES[SET_WORDS] = {};
 constexpr int SMALL_SET = 512;  // sets of smaller codes get bits; others only if the bits take no more words than codes
 
 void check_trees(int n_columns, int n_outputs, const ForestArrays& a) {
@@ -151,20 +152,29 @@ MaskNode PackedForest::mask(const ForestArrays& a, int64_t node, PackedTree& tre
   return mask_node(p, left, {0, 0, right});
 }
 
-// The splits of a tree as numbers of different splits: many trees have the same, which blocks then answer once.
+// The splits of a tree as numbers of different splits: many trees have the same, which blocks then answer once. That
+// missing values go left is an exception to the split which sends them right, so that one of the two is enough.
 void PackedForest::pack_shared(const ForestArrays& a, PackedTree& tree, SplitNumbers& numbers) {
   const MaskNode* node = &masks[tree.first_mask];
   int n_places = root_place((tree.n_nodes + 1) / 2);
   std::vector<uint16_t> place(tree.n_nodes);
   for (int u = 0; u < tree.n_nodes; u++) place[u] = node[u].left == 0 ? node[u].leaf : (uint16_t)n_places++;
-  for (int u = 0; u < tree.n_nodes; u++) {
-    const MaskNode& m = node[u];
-    if (m.left == 0) continue;
-    const int64_t at = tree.first_node + u;
+  auto number = [&](const MaskNode& split, int32_t set, int32_t sides) {
     const auto [found, is_new] =
-        numbers.of.try_emplace({m.plane, m.low, m.length, a.set[at], a.missing_left[at]}, (int32_t)splits.size());
-    if (is_new) splits.push_back(m);
-    shared.push_back({found->second, place[u], place[m.left], place[m.left + 1]});
+        numbers.of.try_emplace({split.plane, split.low, split.length, set, sides}, (int32_t)splits.size());
+    if (is_new) splits.push_back(split);
+    return found->second;
+  };
+  for (int u = 0; u < tree.n_nodes; u++) {
+    MaskNode split = node[u], except{0, 0, 0, 0, 0, NO_CODES};
+    if (split.left == 0) continue;
+    const uint8_t sides = a.missing_left[tree.first_node + u];
+    const bool by_set = split.set != nullptr;
+    if (!by_set && (sides & 1))
+      split.length++, except = mask_node(split.plane, 0, {(uint32_t)cuts[split.plane].n + 1, 1});
+    shared.push_back({number(split, by_set ? a.set[tree.first_node + u] : -1, by_set ? sides : 0),
+                      number(except, except.set == NO_CODES ? -2 : -1, 0), place[u], place[split.left],
+                      place[split.left + 1]});
   }
   tree.is_shared = true;
 }
@@ -258,7 +268,8 @@ PackedForest::PackedForest(int n_columns, int n_outputs, const ForestArrays& a)
     tree.first_node = at, tree.n_nodes = n, tree.output = a.output[t], tree.symmetric_depth = symmetric_depth(a, at, n);
     tree.first_mask = (int64_t)masks.size(), tree.first_value = (int64_t)leaf_value.size();
     tree.n_lines = -1, tree.n_bits = bits_for((n + 1) / 2), tree.masked = bytes && n <= 511,
-    tree.first_wide = (int)wide.size(), tree.first_shared = (int64_t)shared.size(), tree.same_leaves = same_splits(a, t);
+    tree.first_wide = (int)wide.size(), tree.first_shared = (int64_t)shared.size(),
+    tree.same_leaves = same_splits(a, t);
     if (tree.masked) pack_masks(a, tree, numbers);
     trees.push_back(tree);
   }
