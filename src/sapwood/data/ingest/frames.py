@@ -23,6 +23,7 @@ from sapwood.errors import DataError, suggest, warn
 if TYPE_CHECKING:
     import narwhals as nw
 
+NUMBERS = frozenset("biuf")  # kinds of numpy's types
 SMALL_FRAME = 1 << 20  # cells up to which a frame may be copied into one array
 
 
@@ -179,9 +180,9 @@ def _from_column(
 ) -> NDArray[Any] | Coded | Times | Lists | sparse.SparseColumn:
     """One column of a data frame, sparse where pandas has it so."""
     native = series.to_native()
-    if not category and series.implementation.is_pandas() and isinstance(native.dtype, np.dtype):
-        if native.dtype.kind in "biuf":  # the most common by far: nothing else to ask, which takes 30 us
-            return readable(native.to_numpy(), where)
+    kind = getattr(native.dtype, "kind", "") if not category and series.implementation.is_pandas() else ""
+    if kind in NUMBERS and isinstance(native.dtype, np.dtype):  # nothing else to ask, which takes 30 us
+        return readable(native.to_numpy(), where)
     stored = None if category else sparse.of_series(getattr(native, "array", None), where, readable)
     return from_series(series, where, category) if stored is None else stored
 

@@ -210,6 +210,17 @@ struct LeafShapArgs {             // what a leaf adds to the columns on its path
 };
 constexpr int LANES = 64;
 
+constexpr int GROUP_LANES = 8;  // outputs of a group of trees that are added together
+struct GroupArgs {      // trees with the same splits, one for each output; n rows of a block, rounded up to fours
+  const uint8_t* leaf;  // (BLOCK) IN
+  int n, n_leaves, n_columns;
+  int width;               // outputs, rounded up to GROUP_LANES
+  const double* table;     // (width / GROUP_LANES, n_leaves, 1 + n_columns, GROUP_LANES) IN: constants, then slopes
+  const double* const* z;  // (n_columns) IN, as in LineArgs
+  const char* next;        // what is read soon: a line of cache a row is fetched
+  int64_t n_next;          // bytes
+};
+
 struct SharedNode {          // a split of a tree whose answers for a block are known; places count in `reach`
   int32_t split, except;     // which answers: those of `split` that `except` has not
   uint16_t at, left, right;  // its own place, and those of its children
@@ -343,6 +354,8 @@ struct PredictKernels {  // predict.h, shap.h
   void (*add_block_values)(const uint8_t* leaf, const double* value, int n_bits, double* score);
   // score (BLOCK) += a line of each row's leaf: value[leaf] + slopes[0][leaf] * z[0] + ..., from left to right
   void (*add_block_lines)(const LineArgs&, double* score);
+  // score (BLOCK, width) += a line of each row's leaf for each output
+  void (*add_group_lines)(const GroupArgs&, double* score);
   // leaf (BLOCK) OUT: the leaf number of each row in a symmetric tree with one node a level
   void (*find_leaves_symmetric)(const uint8_t* const* planes, const MaskNode* levels, int depth, uint8_t* leaf);
   // answers (n, BLOCK / 64) OUT: bit i of split k is set if row i goes right

@@ -152,6 +152,8 @@ void Forest::by_trees(const Chunk& table, int64_t row, int n, int64_t first, int
   }
 }
 
+static int group_width(int n_outputs) { return (n_outputs + GROUP_LANES - 1) / GROUP_LANES * GROUP_LANES; }
+
 struct alignas(64) Forest::Block {
   LineVector<uint8_t> codes;           // (n_planes + max_wide, BLOCK)
   std::vector<const uint8_t*> planes;  // (n_planes + max_wide + 1) into codes; the last is null
@@ -159,9 +161,11 @@ struct alignas(64) Forest::Block {
   std::vector<uint64_t> right;         // one bit a 16-bit code: goes right
   LineVector<uint64_t> answers;        // (splits, BLOCK / 64) of shared splits: goes right; or empty
   LineVector<uint64_t> reach;          // (max_nodes + 3, BLOCK / 64)
-  LineVector<double> score;            // (n_outputs, BLOCK)
-  LineVector<double> z;                // (n_planes, BLOCK) values as they enter lines, if there are linear leaves
-  alignas(64) uint8_t leaf[BLOCK];     // of the last tree
+  LineVector<double> score;            // (n_outputs, BLOCK); while in_rows, (BLOCK, width)
+  LineVector<double> other_score;      // room to turn it
+  bool in_rows = false;
+  LineVector<double> z;             // (n_planes, BLOCK) values as they enter lines, if there are linear leaves
+  alignas(64) uint8_t leaf[BLOCK];  // of the last tree
 
   void allocate(const PackedForest& f, int n_outputs) {
     const size_t n_planes = f.used.size(), n = n_planes + f.max_wide;
@@ -171,8 +175,21 @@ struct alignas(64) Forest::Block {
     wide.assign(f.wide_columns.size() * BLOCK, 0);
     right.assign(f.max_wide > 0 ? (MAX_CODES + 2) / 64 + 1 : 0, ~0ull);
     reach.resize((size_t)(f.max_nodes + 3) * (BLOCK / 64));
-    score.resize((size_t)n_outputs * BLOCK);
+    score.resize((size_t)group_width(n_outputs) * BLOCK);
+    other_score.resize(f.groups.empty() ? 0 : score.size());
     if (f.has_linear()) z.resize(n_planes * BLOCK);
+  }
+
+  void turn_scores(int n_outputs, bool to_rows) {
+    if (to_rows == in_rows) return;
+    const int width = group_width(n_outputs);
+    for (int j = 0; j < n_outputs; j++)
+      for (int i = 0; i < BLOCK; i++) {
+        const size_t plane = (size_t)j * BLOCK + i, row = (size_t)i * width + j;
+        other_score[to_rows ? row : plane] = score[to_rows ? plane : row];
+      }
+    score.swap(other_score);
+    in_rows = to_rows;
   }
 };
 
@@ -281,6 +298,7 @@ void Forest::find_block_leaves(const PackedTree& tree, Block& block) const {
 // known: block.leaf has the tree's leaves already
 void Forest::add_tree(const PackedTree& tree, int n, bool known, Block& block) const {
   if (!known) find_block_leaves(tree, block);
+  block.turn_scores(n_outputs(), false);
   const uint8_t* leaf = block.leaf;
   double* score = &block.score[tree.output * BLOCK];
   const double* value = &f_.leaf_value[tree.first_value];
@@ -294,6 +312,21 @@ void Forest::add_tree(const PackedTree& tree, int n, bool known, Block& block) c
     score[i] = score[i] + leaf_output(f_.leaf_node[tree.first_value + leaf[i]], &block.z[i], BLOCK);
 }
 
+// The trees of a group; `tree`: its first; fetch: also fetch the table of the group after it, which lies behind its own
+void Forest::add_group(const PackedTree& tree, int n, bool known, bool fetch, Block& block) const {
+  if (!known) find_block_leaves(tree, block);
+  block.turn_scores(n_outputs(), true);
+  const double* z[MAX_TABLES];
+  for (int c = 0; c < tree.n_group_lines; c++) z[c] = &block.z[(size_t)f_.line_planes[tree.first_line + c] * BLOCK];
+  const int width = group_width(n_outputs()), n_leaves = (tree.n_nodes + 1) / 2;
+  const int64_t size = (int64_t)width * n_leaves * (1 + tree.n_group_lines), next = tree.first_slope + size;
+  const int64_t n_next = fetch ? std::min(size, (int64_t)f_.groups.size() - next) * 8 : 0;
+  const double* tables = f_.groups.data();
+  kernels().add_group_lines({block.leaf, (n + 3) / 4 * 4, n_leaves, tree.n_group_lines, width,
+                             tables + tree.first_slope, z, (const char*)(tables + next), n_next},
+                            block.score.data());
+}
+
 // Whether blocks answer the different splits of trees [first, last) once, before the trees.
 bool Forest::shares_splits(int64_t first, int64_t last) const {
   auto at = [&](int64_t t) { return t < n_trees() ? f_.trees[t].first_shared : (int64_t)f_.shared.size(); };
@@ -303,7 +336,7 @@ bool Forest::shares_splits(int64_t first, int64_t last) const {
 // How many blocks go through the trees together. Tables of slopes are larger than caches: several blocks use those of
 // a tree before the next tree's are read.
 int64_t Forest::blocks_together(int64_t n_blocks, bool shares, int n_threads) const {
-  if (f_.slopes.size() < LARGE_TABLES) return 1;
+  if (f_.slopes.size() + f_.groups.size() < LARGE_TABLES) return 1;
   const size_t bytes = f_.used.size() * BLOCK * 9 + (shares ? f_.splits.size() * (BLOCK / 8) : 0);
   const int64_t most = std::clamp<int64_t>((int64_t)(TOGETHER_BYTES / bytes), 1, MAX_TOGETHER);
   return std::clamp<int64_t>(n_threads == 1 ? n_blocks : n_blocks / (4 * n_threads), 1, most);
@@ -334,10 +367,16 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
       block.answers.resize(f_.splits.size() * (BLOCK / 64));
       kernels().answer_splits(block.planes.data(), f_.splits.data(), (int)f_.splits.size(), block.answers.data());
     }
-    for (int64_t t = first; t < last; t++)
+    for (int64_t t = first, step; t < last; t += step) {
+      const PackedTree& tree = f_.trees[t];
+      const bool known = t > first && tree.same_leaves, group = tree.n_group > 0 && t + tree.n_group <= last;
+      step = group ? tree.n_group : 1;
       for (int64_t b = begin; b < end; b++)
-        add_tree(f_.trees[t], rows(b), t > first && f_.trees[t].same_leaves, own[b - begin]);
+        if (group) add_group(tree, rows(b), known, b == begin, own[b - begin]);
+        else add_tree(tree, rows(b), known, own[b - begin]);
+    }
     for (int64_t b = begin; b < end; b++) {
+      own[b - begin].turn_scores(k, false);
       double* to = out + b * BLOCK * k;
       for (int j = 0; j < k; j++)
         for (int i = 0; i < rows(b); i++) to[i * k + j] = own[b - begin].score[j * BLOCK + i];

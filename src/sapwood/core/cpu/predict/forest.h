@@ -37,6 +37,7 @@ class Forest {
   void wide_planes(const PackedTree& tree, Block& block) const;
   void find_block_leaves(const PackedTree& tree, Block& block) const;
   void add_tree(const PackedTree& tree, int n, bool known, Block& block) const;
+  void add_group(const PackedTree& tree, int n, bool known, bool fetch, Block& block) const;
   bool shares_splits(int64_t first, int64_t last) const;
   int64_t blocks_together(int64_t n_blocks, bool shares, int n_threads) const;
 

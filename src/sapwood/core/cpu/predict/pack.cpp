@@ -198,9 +198,26 @@ void PackedForest::pack_masks(const ForestArrays& a, PackedTree& tree, SplitNumb
     if (has_linear()) leaf_node[tree.first_value + k] = at + leaf[k];
   }
   if (tree.symmetric_depth < 0 && tree.n_wide == 0) pack_shared(a, tree, numbers);
-  if (!bounds.empty()) pack_lines(tree);
   max_nodes = std::max(max_nodes, tree.n_nodes);
   max_wide = std::max(max_wide, tree.n_wide);
+}
+
+// Adds the columns of the lines of a tree to `planes`; false if a sum might be infinite.
+bool PackedForest::line_columns(const PackedTree& tree, std::vector<int32_t>& planes) const {
+  const int64_t* node = &leaf_node[tree.first_value];
+  for (int k = 0; k < (tree.n_nodes + 1) / 2; k++) {
+    double largest = 0.0;
+    for (int64_t j = linear.offset[node[k]]; j < linear.offset[node[k] + 1]; j++) {
+      const int32_t p = linear.column[j];
+      if (p >= 0) planes.push_back(p);
+      const double* b = p < 0 ? nullptr : &bounds[3 * (size_t)p];
+      largest = largest + std::abs(linear.coef[j]) * (b ? std::max(std::abs(b[0]), std::abs(b[1])) : 1.0);
+    }
+    if (!(largest < 1e300)) return false;
+  }
+  std::sort(planes.begin(), planes.end());
+  planes.erase(std::unique(planes.begin(), planes.end()), planes.end());
+  return true;
 }
 
 // Tables of the lines of a tree: a slope for each leaf and each column of any line, 0 where a line has not the column.
@@ -209,19 +226,7 @@ void PackedForest::pack_lines(PackedTree& tree) {
   const int n_leaves = (tree.n_nodes + 1) / 2;
   const int64_t* node = &leaf_node[tree.first_value];
   std::vector<int32_t> planes;
-  for (int k = 0; k < n_leaves; k++) {
-    double largest = 0.0;
-    for (int64_t j = linear.offset[node[k]]; j < linear.offset[node[k] + 1]; j++) {
-      const int32_t p = linear.column[j];
-      if (p >= 0) planes.push_back(p);
-      const double* b = p < 0 ? nullptr : &bounds[3 * (size_t)p];
-      largest = largest + std::abs(linear.coef[j]) * (b ? std::max(std::abs(b[0]), std::abs(b[1])) : 1.0);
-    }
-    if (!(largest < 1e300)) return;
-  }
-  std::sort(planes.begin(), planes.end());
-  planes.erase(std::unique(planes.begin(), planes.end()), planes.end());
-  if (planes.size() > MAX_TABLES) return;
+  if (!line_columns(tree, planes) || planes.size() > MAX_TABLES) return;
   const size_t stride = (size_t)1 << std::max(5, tree.n_bits);
   tree.n_lines = (int)planes.size(), tree.first_line = (int64_t)line_planes.size();
   tree.first_slope = (int64_t)slopes.size();
@@ -233,6 +238,32 @@ void PackedForest::pack_lines(PackedTree& tree) {
           linear.coef[j];
     }
   line_planes.insert(line_planes.end(), planes.begin(), planes.end());
+}
+
+// The same for k trees with the same splits, one for each output, which then have no tables of their own.
+bool PackedForest::pack_group(int64_t first, int k) {
+  PackedTree& head = trees[first];
+  std::vector<int32_t> planes;
+  for (int j = 0; j < k; j++)
+    if (!trees[first + j].masked || !line_columns(trees[first + j], planes)) return false;
+  if (planes.size() > MAX_TABLES) return false;
+  const size_t n_leaves = (head.n_nodes + 1) / 2, size = 1 + planes.size(), n_parts = (k - 1) / GROUP_LANES + 1;
+  head.n_group = k, head.n_group_lines = (int)planes.size();
+  head.first_line = (int64_t)line_planes.size(), head.first_slope = (int64_t)groups.size();
+  groups.resize(groups.size() + n_parts * n_leaves * size * GROUP_LANES, 0.0);
+  for (int j = 0; j < k; j++)
+    for (size_t leaf = 0; leaf < n_leaves; leaf++) {
+      double* to =
+          &groups[head.first_slope + (j / GROUP_LANES * n_leaves + leaf) * size * GROUP_LANES] + j % GROUP_LANES;
+      const int64_t node = leaf_node[trees[first + j].first_value + leaf];
+      to[0] = value[node];
+      for (int64_t term = linear.offset[node]; term < linear.offset[node + 1]; term++) {
+        const auto at = std::lower_bound(planes.begin(), planes.end(), linear.column[term]) - planes.begin();
+        to[linear.column[term] < 0 ? 0 : (1 + at) * GROUP_LANES] = linear.coef[term];
+      }
+    }
+  line_planes.insert(line_planes.end(), planes.begin(), planes.end());
+  return true;
 }
 
 void PackedForest::pack_linear(const ForestArrays& a) {
@@ -250,6 +281,19 @@ void PackedForest::pack_linear(const ForestArrays& a) {
   for (int64_t j = 0; j < n_terms; j++)
     if (const int c = a.linear.column[j]; c >= 0)
       std::copy_n(a.linear.bounds + 3 * (size_t)c, 3, &bounds[3 * (size_t)plane_of[c]]);
+}
+
+// A group needs a tree for each output, in their order, all with the same splits.
+void PackedForest::pack_tables(int n_outputs) {
+  auto is_group = [&](int64_t t) {
+    if (n_outputs < MIN_GROUP || t + n_outputs > (int64_t)trees.size()) return false;
+    for (int j = 0; j < n_outputs; j++)
+      if (trees[t + j].output != j || (j > 0 && !trees[t + j].same_leaves)) return false;
+    return true;
+  };
+  for (int64_t t = 0; t < (int64_t)trees.size(); t++)
+    if (is_group(t) && pack_group(t, n_outputs)) t += n_outputs - 1;
+    else if (trees[t].masked) pack_lines(trees[t]);
 }
 
 PackedForest::PackedForest(int n_columns, int n_outputs, const ForestArrays& a)
@@ -273,6 +317,7 @@ PackedForest::PackedForest(int n_columns, int n_outputs, const ForestArrays& a)
     if (tree.masked) pack_masks(a, tree, numbers);
     trees.push_back(tree);
   }
+  if (!bounds.empty()) pack_tables(n_outputs);
 }
 
 }  // namespace sapwood

@@ -13,6 +13,7 @@ namespace sapwood {
 constexpr int MAX_CODES = 65534;     // codes of a column of categories, as bins have them
 constexpr int MAX_BYTE_LIMIT = 253;  // so that the two codes after it, of missing and unseen categories, are bytes too
 constexpr int LEAF_VALUES = 256;     // values a tree has in PackedForest::leaf_value
+constexpr int MIN_GROUP = 3;         // trees with the same splits from which on they are a group
 constexpr int MAX_TABLES = 32;  // columns in the lines of a tree up to which tables of slopes are faster than terms
 
 // A vector that begins at a cache line: a load of 64 bytes from within takes one line, not two.
@@ -83,7 +84,8 @@ struct PackedTree {
   int64_t first_shared;                  // into shared
   int first_wide, n_wide;                // into wide
   int n_lines;                           // columns in its lines, if blocks have them as tables; else -1
-  int64_t first_line, first_slope;       // into line_planes and slopes
+  int64_t first_line, first_slope;       // into line_planes and slopes; of the first tree of a group, into groups
+  int n_group, n_group_lines;            // trees of its group and columns in their lines, if it is the first; else 0
 };
 
 struct WideNode {  // a split by 16-bit codes: its answers for a block make a plane of their own
@@ -110,6 +112,7 @@ struct PackedForest : UsedColumns {
   std::vector<int64_t> leaf_node;    // node by leaf number, as leaf_value; empty if no leaf is linear
   std::vector<int32_t> line_planes;  // of each tree with tables, rising
   LineVector<double> slopes;         // of each tree with tables: LineArgs
+  LineVector<double> groups;         // of trees with the same splits, one for each output: GroupArgs::table
   int max_nodes = 1, max_wide = 0;   // largest number of nodes, of wide nodes, in a masked tree
   PackedForest(int n_columns, int n_outputs, const ForestArrays& a);  // throws std::invalid_argument
   bool has_sets() const { return !sets.place.empty(); }
@@ -122,7 +125,10 @@ struct PackedForest : UsedColumns {
   void pack_masks(const ForestArrays& a, PackedTree& tree, SplitNumbers& numbers);
   void pack_shared(const ForestArrays& a, PackedTree& tree, SplitNumbers& numbers);
   void pack_linear(const ForestArrays& a);
+  bool line_columns(const PackedTree& tree, std::vector<int32_t>& planes) const;
   void pack_lines(PackedTree& tree);
+  bool pack_group(int64_t first, int k);
+  void pack_tables(int n_outputs);
 };
 
 inline int bin_of(const PaddedCuts& cuts, double x) {  // the number of cuts below x
