@@ -234,7 +234,8 @@ struct SharedTreeArgs {     // a tree, and the answers of its splits for BLOCK r
 };
 inline int root_place(int n_leaves) { return n_leaves == 1 ? 0 : (n_leaves + 3) / 4 * 4; }
 
-struct LineArgs {          // the lines of a tree's leaves, for BLOCK rows
+struct LineArgs {  // the lines of a tree's leaves, for n rows of a block, rounded up to 16
+  int n;
   const uint8_t* leaf;     // (BLOCK) IN, numbers of n_bits bits
   int n_bits, n_columns;   // columns in any of the lines
   const double* value;     // (1 << n_bits, at least 32) IN, the constants

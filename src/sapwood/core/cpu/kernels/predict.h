@@ -249,27 +249,31 @@ struct HalvesTable {
 
 template <bool WIDE>
 static void add_lines_by_halves(const LineArgs& a, double* score) {
+  constexpr int SIZE = WIDE ? 64 : 32;
+  const int n = a.n, n_columns = a.n_columns;
   alignas(64) double sum[BLOCK];
   alignas(64) int32_t at[BLOCK];
   __m512d x, y;
   const HalvesTable<WIDE> value(a.value);
-  for (int i = 0; i < BLOCK; i += 16) {
+  for (int i = 0; i < n; i += 16) {
     const __m512i k = value.order(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i*)(a.leaf + i))));
     _mm512_store_si512(at + i, k);
     value.look_up(k, x, y);
     _mm512_store_pd(sum + i, x), _mm512_store_pd(sum + i + 8, y);
   }
-  for (int c = 0; c < a.n_columns; c++) {
-    const HalvesTable<WIDE> slope(a.slopes + (c << (WIDE ? 6 : 5)));
-    const double* z = a.z[c];
-    for (int i = 0; i < BLOCK; i += 16) {
+  for (int c = 0; c < n_columns; c++) {
+    const double *table = a.slopes + c * SIZE, *z = a.z[c];
+    const HalvesTable<WIDE> slope(table);
+#pragma GCC unroll 2
+    for (int i = 0; i < n; i += 16) {
       slope.look_up(_mm512_load_si512(at + i), x, y);
       x = _mm512_mul_pd(x, _mm512_loadu_pd(z + i)), y = _mm512_mul_pd(y, _mm512_loadu_pd(z + i + 8));
       _mm512_store_pd(sum + i, _mm512_add_pd(_mm512_load_pd(sum + i), x));
       _mm512_store_pd(sum + i + 8, _mm512_add_pd(_mm512_load_pd(sum + i + 8), y));
     }
   }
-  for (int i = 0; i < BLOCK; i++) score[i] = score[i] + sum[i];
+  for (int i = 0; i < n; i += 8)
+    _mm512_storeu_pd(score + i, _mm512_add_pd(_mm512_loadu_pd(score + i), _mm512_load_pd(sum + i)));
 }
 #endif
 
@@ -280,10 +284,10 @@ static void add_block_lines(const LineArgs& a, double* score) {
   if (a.n_bits == 6) return add_lines_by_halves<true>(a, score);
 #endif
   double sum[BLOCK];
-  for (int i = 0; i < BLOCK; i++) sum[i] = a.value[a.leaf[i]];
+  for (int i = 0; i < a.n; i++) sum[i] = a.value[a.leaf[i]];
   for (int c = 0; c < a.n_columns; c++)
-    lookup_multiply_add(sum, a.leaf, a.slopes + ((size_t)c << (a.n_bits < 5 ? 5 : a.n_bits)), a.z[c], BLOCK);
-  for (int i = 0; i < BLOCK; i++) score[i] = score[i] + sum[i];
+    lookup_multiply_add(sum, a.leaf, a.slopes + ((size_t)c << (a.n_bits < 5 ? 5 : a.n_bits)), a.z[c], a.n);
+  for (int i = 0; i < a.n; i++) score[i] = score[i] + sum[i];
 }
 
 // Outputs side by side: a leaf's slopes for all of them are one line of cache, so nothing is looked up row by row.

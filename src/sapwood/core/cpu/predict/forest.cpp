@@ -306,7 +306,8 @@ void Forest::add_tree(const PackedTree& tree, int n, bool known, Block& block) c
   if (tree.n_lines > 0) {
     const double* z[MAX_TABLES];
     for (int c = 0; c < tree.n_lines; c++) z[c] = &block.z[(size_t)f_.line_planes[tree.first_line + c] * BLOCK];
-    return kernels().add_block_lines({leaf, tree.n_bits, tree.n_lines, value, &f_.slopes[tree.first_slope], z}, score);
+    return kernels().add_block_lines(
+        {(n + 15) / 16 * 16, leaf, tree.n_bits, tree.n_lines, value, &f_.slopes[tree.first_slope], z}, score);
   }
   for (int i = 0; i < n; i++)
     score[i] = score[i] + leaf_output(f_.leaf_node[tree.first_value + leaf[i]], &block.z[i], BLOCK);
@@ -327,10 +328,11 @@ void Forest::add_group(const PackedTree& tree, int n, bool known, bool fetch, Bl
                             block.score.data());
 }
 
-// Whether blocks answer the different splits of trees [first, last) once, before the trees.
+// Whether blocks answer the different splits of trees [first, last) once, before the trees. An answer that is kept takes
+// half the time of one given within a tree.
 bool Forest::shares_splits(int64_t first, int64_t last) const {
   auto at = [&](int64_t t) { return t < n_trees() ? f_.trees[t].first_shared : (int64_t)f_.shared.size(); };
-  return f_.splits.size() <= MAX_SHARED_SPLITS && at(last) - at(first) >= 2 * (int64_t)f_.splits.size();
+  return f_.splits.size() <= MAX_SHARED_SPLITS && at(last) - at(first) >= (int64_t)f_.splits.size();
 }
 
 // How many blocks go through the trees together. Tables of slopes are larger than caches: several blocks use those of
