@@ -35,7 +35,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/holders": 515,  # blocks with owners; sums that native code packs and adds
     "src/sapwood/data": 3870,  # tables binned again, or read where they lie; the rest is parts of dataset.py with heads
     "src/sapwood/data/streaming": 1500,  # stores on disk, made in two passes
-    "src/sapwood/data/ingest": 1510,  # frames read at once, and files, under a limit of memory, and tables in the memory of a GPU
+    "src/sapwood/data/ingest": 1510,  # frames at once, files, under a limit of memory, and tables of a GPU
     "src/sapwood/objective": 1150,
     "src/sapwood/objective/distributions": 1350,  # sixteen families
     "src/sapwood/metric": 1480,
