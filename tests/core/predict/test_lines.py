@@ -78,3 +78,65 @@ def test_sums_that_might_be_infinite_take_the_value() -> None:
     wanted = one_by_one(other, far)
     assert np.isfinite(wanted).all()
     assert_array_equal(other.predict(far, raw=True), wanted)
+
+
+GROUPS: dict[str, tuple[int, dict[str, Any]]] = {  # classes, and how trees grow
+    "symmetric": (3, {"grow_policy": "symmetric", "max_depth": 6}),
+    "leafwise": (6, {"max_leaves": 31}),
+    "more classes than lanes": (10, {"max_leaves": 20}),
+    "two classes too few": (2, {"max_leaves": 20, "objective": "softmax"}),
+}
+
+
+def trained_groups(n_classes: int, **params: Any) -> Booster:
+    """Trees of a round have the same splits, one tree for each class."""
+    place = np.argsort(np.argsort(Y)) * n_classes // len(Y)
+    given = {"objective": "softmax", "num_class": n_classes, "multi_strategy": "multi_output_tree", **params}
+    booster = sapwood.train(
+        {"n_estimators": 5, "linear_units": "standard", "linear_smooth": 1.0, **given},
+        Dataset(FEW, place, linear_leaves=True),
+    )
+    assert booster.linear
+    return booster
+
+
+@pytest.mark.pairwise
+@pytest.mark.parametrize("shape", GROUPS)
+def test_groups_are_rows(shape: str, isa: str) -> None:
+    n_classes, params = GROUPS[shape]
+    booster = trained_groups(n_classes, **params)
+    wanted = one_by_one(booster, FEW)
+    for n_jobs in (1, 2, 3, 7):
+        assert_array_equal(booster.predict(FEW, raw=True, n_jobs=n_jobs), wanted)
+    for i, stage in enumerate(booster.staged_predict(FEW, raw=True), 1):
+        assert_array_equal(stage, booster.predict(FEW, raw=True, rounds=i))
+    assert_array_equal(
+        booster.predict(FEW, raw=True, rounds=(1, 4))[7:47], booster.predict(FEW[7:47], raw=True, rounds=(1, 4))
+    )
+
+
+def test_parts_of_a_group() -> None:
+    """A range of trees that begins and ends within groups, and groups between trees of other splits."""
+    booster, other = (
+        trained_groups(3, max_leaves=31),
+        trained_groups(3, max_leaves=31, multi_strategy="one_tree_per_output"),
+    )
+    booster = replace(booster, trees=Trees.concat([booster.trees, other.trees, booster.trees]))
+    forest, table = booster._forest, np.ascontiguousarray(FEW, np.float64)
+    for first, last in ((0, 45), (1, 44), (2, 4), (14, 31)):
+        parts = [forest.predict(table[i : i + 40], first, last, True, None, 1) for i in range(0, len(table), 40)]
+        assert_array_equal(forest.predict(table, first, last, True, None, 1), np.concatenate(parts))
+
+
+@pytest.mark.parametrize("leaves", [2, 31, 64, 200])
+def test_splits_that_trees_share(leaves: int, isa: str) -> None:
+    """Many trees of few splits: blocks answer each split once, missing values on both sides, and sets of categories."""
+    table = FEW.copy()
+    table[:, 5] = RNG.integers(0, 12, len(table))
+    for linear in (True, False):
+        data = Dataset(table, Y, linear_leaves=linear, categorical_feature=[5])
+        params = {"n_estimators": 8, "max_leaves": leaves, "min_samples_leaf": 2, "max_bin": 16}
+        booster = sapwood.train(params, data)
+        booster = replace(booster, trees=Trees.concat([booster.trees] * 4))
+        for n_jobs in (1, 3):
+            assert_array_equal(booster.predict(table, raw=True, n_jobs=n_jobs), one_by_one(booster, table))

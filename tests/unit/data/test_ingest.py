@@ -574,3 +574,16 @@ def test_reading_arrays_loads_no_table_library():
         "assert not {'pandas', 'polars', 'pyarrow', 'narwhals'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("dtypes", ["f4", "f8", "f4 f8", "f4 i8 u1 ?"])
+def test_frames_of_numbers(dtypes):
+    """Read at once or column by column: the columns of each frame, with their types."""
+    kinds = [np.dtype(kind) for kind in dtypes.split()]
+    wanted = [np.arange(7).astype(kinds[j % len(kinds)]) for j in range(5)]
+    wanted[0][2] = np.nan
+    found = ingest.read(pd.DataFrame({f"c{j}": column for j, column in enumerate(wanted)}))
+    assert found.names == ("c0", "c1", "c2", "c3", "c4")
+    for column, one in zip(found.table, wanted, strict=True):
+        assert column.dtype == one.dtype
+        assert_array_equal(column, one)

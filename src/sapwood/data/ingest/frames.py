@@ -23,6 +23,9 @@ from sapwood.errors import DataError, suggest, warn
 if TYPE_CHECKING:
     import narwhals as nw
 
+NUMBERS = frozenset("biuf")  # kinds of numpy's types
+SMALL_FRAME = 1 << 20  # cells up to which a frame may be copied into one array
+
 
 def wrap(X: Any, what: str) -> Any:
     """What narwhals makes of a data frame or series of any library; anything else as it is."""
@@ -87,6 +90,9 @@ def from_frame(
     names = tuple(map(str, labels)) if texts else None
     categories = declared(categorical, names or spare, len(labels), what)
     differences = "" if wanted is None or names is None else names_differ(names, wanted)
+    whole = None if differences else _whole_array(frame, categories)
+    if whole is not None:
+        return Columns(list(whole.T), names, *frame.shape)
     table, wrong = [], [differences] if differences else []
     for name, column, category in zip(labels, frame.iter_columns(), categories, strict=True):
         try:
@@ -97,6 +103,14 @@ def from_frame(
     if wrong:
         raise (DataError if wrong == [differences] else ColumnTypeError)("\n".join(wrong))
     return Columns(table, names, *frame.shape)
+
+
+def _whole_array(frame: "nw.DataFrame[Any]", categories: Sequence[bool | None]) -> NDArray[Any] | None:
+    """A small pandas frame of one type of floats, at once: column by column it takes 40 us each. None for any other."""
+    if not frame.implementation.is_pandas() or any(categories) or frame.shape[0] * frame.shape[1] > SMALL_FRAME:
+        return None
+    kinds = set(frame.to_native().dtypes)
+    return frame.to_native().to_numpy() if kinds in ({np.dtype("f4")}, {np.dtype("f8")}) else None
 
 
 def _factorized(native: Any) -> tuple[NDArray[Any], list[Any]] | None:
@@ -165,7 +179,11 @@ def _from_column(
     series: "nw.Series[Any]", where: str, category: bool | None
 ) -> NDArray[Any] | Coded | Times | Lists | sparse.SparseColumn:
     """One column of a data frame, sparse where pandas has it so."""
-    stored = None if category else sparse.of_series(getattr(series.to_native(), "array", None), where, readable)
+    native = series.to_native()
+    kind = getattr(native.dtype, "kind", "") if not category and series.implementation.is_pandas() else ""
+    if kind in NUMBERS and isinstance(native.dtype, np.dtype):  # nothing else to ask, which takes 30 us
+        return readable(native.to_numpy(), where)
+    stored = None if category else sparse.of_series(getattr(native, "array", None), where, readable)
     return from_series(series, where, category) if stored is None else stored
 
 

@@ -4,6 +4,7 @@ import dataclasses
 import pickle
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -311,10 +312,15 @@ def test_what_best_tries_depends_on_the_rows_and_classes():
     plain = candidates.plan(facts, "balanced").candidates
     plan = candidates.plan(facts, "best")
     assert [one.name.split(",")[0] for one in plan.candidates] == [
+        "symmetric trees", "large leaf-wise trees", "deep symmetric trees", "sampled symmetric trees",
+    ]  # fmt: skip
+    assert plan.candidates[0] == plain[0]  # its races are those of "balanced"
+    assert plan.candidates[2].params["learning_rate"] == plain[0].params["learning_rate"] / 2
+    assert plan.turns == 2
+    fewer = candidates.plan(dataclasses.replace(facts, n_rows=9_999), "best")
+    assert [one.name.split(",")[0] for one in fewer.candidates] == [
         "deep symmetric trees", "large leaf-wise trees", "sampled symmetric trees",
     ]  # fmt: skip
-    assert plan.candidates[0].params["learning_rate"] == plain[0].params["learning_rate"] / 2
-    assert plan.turns == 2
     few = candidates.plan(dataclasses.replace(facts, n_rows=1_999), "best")
     assert (len(few.candidates), few.turns) == (2, 4)
     for n_rows, n in ((40_000, 2), (20_000, 3), (1_999, 2)):
@@ -329,7 +335,9 @@ def test_balanced_tries_larger_trees_of_many_rows_and_a_tree_for_each_of_many_cl
         _, second = candidates.plan(dataclasses.replace(facts, **other), "balanced").candidates
         assert second.params.get("max_leaves") == leaves
     for n_outputs, n in ((9, 2), (20, 2), (30, 1)):
-        assert len(candidates.plan(dataclasses.replace(facts, n_outputs=n_outputs), "balanced").candidates) == n
+        found = candidates.plan(dataclasses.replace(facts, n_outputs=n_outputs), "balanced").candidates
+        assert len(found) == n
+        assert n == 1 or found[1].params["learning_rate"] == (0.07 if n_outputs < 10 else 0.14)
 
 
 def test_classes_of_few_rows_have_a_limit_of_rounds_and_no_least_hessian():
@@ -605,6 +613,30 @@ def test_the_values_of_an_estimator_are_not_copied(monkeypatch, table, shared):
     assert not np.shares_memory(sw.Dataset(table, SCORE, linear_leaves=True).values, table)
 
 
+@pytest.mark.parametrize(
+    ("quality", "n_outputs", "wanted"), [("balanced", 1, 1000), ("best", 1, 0), ("balanced", 12, 200), ("best", 12, 200)]
+)
+def test_candidates_must_come_near_the_best_after_some_rounds(quality, n_outputs, wanted):
+    label = SCORE if n_outputs == 1 else np.digitize(SCORE, np.quantile(SCORE, np.linspace(0, 1, 13)[1:-1])).astype(float)
+    objective = "squared_error" if n_outputs == 1 else "softmax"
+    one = FIT._Fit({"objective": objective, "n_jobs": 1}, sw.Dataset(X, label, n_jobs=1), quality, None)
+    assert one.beat == (np.inf, 0)  # the first has none to be compared with
+    one.finished = [SimpleNamespace(loss=2.0), SimpleNamespace(loss=3.0)]
+    assert one.beat == ((2.0 + FIT.NEAR * 2.0, wanted) if wanted else (np.inf, 0))
+
+
+@pytest.mark.parametrize(("seconds", "wanted"), [(9.0, "ab"), (5.0, "a"), (3.0, "b"), (1.0, "")])
+def test_of_what_can_be_trained_again_in_time_the_best_is(seconds, wanted):
+    """The better candidate takes longer: it stays where there is time for it, though not for both."""
+    made = {"a": _Made([0.2, 1.0], 1), "b": _Made([-1.0, 0.4], 1)}
+    for name, cost in (("a", 4.0), ("b", 2.0)):
+        made[name].seconds_on_all_rows = lambda _, cost=cost: cost
+    one = FIT._Fit({"objective": "squared_error", "n_jobs": 1}, data_of("squared_error"), "balanced", None)
+    one.finished = [made["b"], made["a"]]
+    chosen = one.to_refit(seconds)
+    assert {each for each, _ in chosen} == {made[name] for name in wanted}
+
+
 def test_a_candidate_of_many_classes_that_cannot_come_near_stops():
     """It stops where its loss stays above, even if it falls again by as much as in half of its rounds."""
     classes = np.digitize(SCORE, np.quantile(SCORE, np.linspace(0, 1, 13)[1:-1])).astype(float)
@@ -614,6 +646,6 @@ def test_a_candidate_of_many_classes_that_cannot_come_near_stops():
     losses = {}
     for beat in (np.inf, 1e-3):
         one = Contender(candidates.Candidate("any", {"learning_rate": 0.02, "max_leaves": 4}), given, data, [held])
-        one.advance(beat=beat)
+        one.advance(beat=beat, sure=200)
         losses[beat] = one.n_rounds
-    assert losses == {np.inf: 260, 1e-3: 2 * DENSE}
+    assert losses == {np.inf: 260, 1e-3: 200}

@@ -212,7 +212,32 @@ struct LeafShapArgs {             // what a leaf adds to the columns on its path
 };
 constexpr int LANES = 64;
 
-struct LineArgs {          // the lines of a tree's leaves, for BLOCK rows
+constexpr int GROUP_LANES = 8;  // outputs of a group of trees that are added together
+struct GroupArgs {      // trees with the same splits, one for each output; n rows of a block, rounded up to fours
+  const uint8_t* leaf;  // (BLOCK) IN
+  int n, n_leaves, n_columns;
+  int width;               // outputs, rounded up to GROUP_LANES
+  const double* table;     // (width / GROUP_LANES, n_leaves, 1 + n_columns, GROUP_LANES) IN: constants, then slopes
+  const double* const* z;  // (n_columns) IN, as in LineArgs
+  const char* next;        // what is read soon: a line of cache a row is fetched
+  int64_t n_next;          // bytes
+};
+
+struct SharedNode {          // a split of a tree whose answers for a block are known; places count in `reach`
+  int32_t split, except;     // which answers: those of `split` that `except` has not
+  uint16_t at, left, right;  // its own place, and those of its children
+};
+
+struct SharedTreeArgs {     // a tree, and the answers of its splits for BLOCK rows
+  const uint64_t* answers;  // (n_splits, BLOCK / 64) IN, bit i: row i goes right
+  const SharedNode* nodes;  // (n_leaves - 1) IN, parents before their children; the root's place is root_place()
+  int n_leaves, n_bits;     // of leaf numbers; the place of a leaf is its number
+  uint64_t* reach;          // (root_place() + n_leaves - 1, BLOCK / 64) scratch
+};
+inline int root_place(int n_leaves) { return n_leaves == 1 ? 0 : (n_leaves + 3) / 4 * 4; }
+
+struct LineArgs {  // the lines of a tree's leaves, for n rows of a block, rounded up to 16
+  int n;
   const uint8_t* leaf;     // (BLOCK) IN, numbers of n_bits bits
   int n_bits, n_columns;   // columns in any of the lines
   const double* value;     // (1 << n_bits, at least 32) IN, the constants
@@ -332,8 +357,13 @@ struct PredictKernels {  // predict.h, shap.h
   void (*add_block_values)(const uint8_t* leaf, const double* value, int n_bits, double* score);
   // score (BLOCK) += a line of each row's leaf: value[leaf] + slopes[0][leaf] * z[0] + ..., from left to right
   void (*add_block_lines)(const LineArgs&, double* score);
+  // score (BLOCK, width) += a line of each row's leaf for each output
+  void (*add_group_lines)(const GroupArgs&, double* score);
   // leaf (BLOCK) OUT: the leaf number of each row in a symmetric tree with one node a level
   void (*find_leaves_symmetric)(const uint8_t* const* planes, const MaskNode* levels, int depth, uint8_t* leaf);
+  // answers (n, BLOCK / 64) OUT: bit i of split k is set if row i goes right
+  void (*answer_splits)(const uint8_t* const* planes, const MaskNode* splits, int n, uint64_t* answers);
+  void (*find_leaves_shared)(const SharedTreeArgs&, uint8_t* leaf);  // leaf (BLOCK) OUT, as in find_leaves
   void (*goes_left)(const uint32_t* code, uint32_t low, uint32_t length, int n, uint8_t* left);
   void (*match_patterns)(const PatternArgs&);
   void (*leaf_shap_values)(const LeafShapArgs&);

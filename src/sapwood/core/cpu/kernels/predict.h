@@ -58,15 +58,15 @@ static inline __m512i goes_right512(const uint8_t* codes, Test test) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set_m128i(two(2), two(0))), _mm256_set_m128i(two(6), two(4)),
                             1);
 }
+#endif
 
 struct BitMasks {  // by leaf number: for each of its bits a word of ones if the bit is set
-  int64_t of[256][8];
+  uint64_t of[256][8];
   constexpr BitMasks() : of{} {
     for (int v = 0; v < 256; v++)
-      for (int j = 0; j < 8; j++) of[v][j] = -(v >> j & 1);
+      for (int j = 0; j < 8; j++) of[v][j] = -(uint64_t)(v >> j & 1);
   }
 };
-#endif
 
 // reach (n_nodes, WORDS) scratch; leaf (BLOCK) OUT: numbers of n_bits
 static void find_leaves(const uint8_t* const* planes, size_t offset, const MaskNode* node, int n_nodes, int n_bits,
@@ -81,9 +81,9 @@ static void find_leaves(const uint8_t* const* planes, size_t offset, const MaskN
     const MaskNode& t = node[u];
     const __m512i mine = _mm512_loadu_si512(reach + u * WORDS);
     if (t.left == 0) {
-      const int64_t* mask = masks.of[t.leaf];
+      const uint64_t* mask = masks.of[t.leaf];
       auto take = [&](__m512i& b, int j) {  // b | (mine & mask)
-        b = _mm512_ternarylogic_epi64(b, mine, _mm512_set1_epi64(mask[j]), 0xf8);
+        b = _mm512_ternarylogic_epi64(b, mine, _mm512_set1_epi64((int64_t)mask[j]), 0xf8);
       };
       take(b0, 0), take(b1, 1), take(b2, 2), take(b3, 3), take(b4, 4);
       if (n_bits > 5) take(b5, 5);
@@ -121,6 +121,50 @@ static void find_leaves(const uint8_t* const* planes, size_t offset, const MaskN
   }
 #endif
   unpack_bits(bit, n_bits, leaf);
+}
+
+static void answer_splits(const uint8_t* const* planes, const MaskNode* splits, int n, uint64_t* answers) {
+  for (int k = 0; k < n; k++)
+    for (int w = 0; w < WORDS; w++)
+      answers[(size_t)k * WORDS + w] = goes_right64(planes[splits[k].plane] + 64 * w, splits[k]);
+}
+
+typedef uint64_t RowBits __attribute__((vector_size(BLOCK / 8), aligned(8), may_alias));  // one bit a row of a block
+
+// The bits of leaf numbers, from the rows that reach each leaf. Leaves come in fours, whose numbers differ in the two
+// lowest bits. bit (2 + HIGH) OUT
+template <int HIGH>
+static inline void number_leaves(const RowBits* reach, int n_leaves, RowBits* bit) {
+  static constexpr BitMasks masks;
+  RowBits b0 = {}, b1 = {}, high[HIGH] = {};
+  for (int q = 0; 4 * q < n_leaves; q++) {
+    const RowBits r0 = reach[4 * q], r1 = reach[4 * q + 1], r2 = reach[4 * q + 2], r3 = reach[4 * q + 3];
+    const RowBits any = r0 | r1 | r2 | r3;
+    b0 |= r1 | r3, b1 |= r2 | r3;
+#pragma GCC unroll 6
+    for (int j = 0; j < HIGH; j++) high[j] |= any & masks.of[q][j];
+  }
+  bit[0] = b0, bit[1] = b1;
+#pragma GCC unroll 6
+  for (int j = 0; j < HIGH; j++) bit[2 + j] = high[j];
+}
+
+// As find_leaves, with splits that are answered already: first all splits, then all leaves, so no branch is guessed.
+static void find_leaves_shared(const SharedTreeArgs& a, uint8_t* leaf) {
+  const RowBits* answers = (const RowBits*)a.answers;
+  RowBits* reach = (RowBits*)a.reach;
+  const int root = root_place(a.n_leaves);
+  for (int k = a.n_leaves; k < root; k++) reach[k] = RowBits{};
+  reach[root] = ~RowBits{};
+  for (int u = 0; u < a.n_leaves - 1; u++) {
+    const SharedNode& t = a.nodes[u];
+    const RowBits mine = reach[t.at], right = mine & (answers[t.split] & ~answers[t.except]);
+    reach[t.left] = mine ^ right, reach[t.right] = right;
+  }
+  alignas(64) uint64_t bit[8][WORDS];
+  if (a.n_bits <= 5) number_leaves<3>(reach, root, (RowBits*)bit);
+  else number_leaves<6>(reach, root, (RowBits*)bit);
+  unpack_bits(bit, a.n_bits, leaf);
 }
 
 static void sum_by_leaf(const LeafSumArgs& a) {
@@ -205,27 +249,31 @@ struct HalvesTable {
 
 template <bool WIDE>
 static void add_lines_by_halves(const LineArgs& a, double* score) {
+  constexpr int SIZE = WIDE ? 64 : 32;
+  const int n = a.n, n_columns = a.n_columns;
   alignas(64) double sum[BLOCK];
   alignas(64) int32_t at[BLOCK];
   __m512d x, y;
   const HalvesTable<WIDE> value(a.value);
-  for (int i = 0; i < BLOCK; i += 16) {
+  for (int i = 0; i < n; i += 16) {
     const __m512i k = value.order(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i*)(a.leaf + i))));
     _mm512_store_si512(at + i, k);
     value.look_up(k, x, y);
     _mm512_store_pd(sum + i, x), _mm512_store_pd(sum + i + 8, y);
   }
-  for (int c = 0; c < a.n_columns; c++) {
-    const HalvesTable<WIDE> slope(a.slopes + (c << (WIDE ? 6 : 5)));
-    const double* z = a.z[c];
-    for (int i = 0; i < BLOCK; i += 16) {
+  for (int c = 0; c < n_columns; c++) {
+    const double *table = a.slopes + c * SIZE, *z = a.z[c];
+    const HalvesTable<WIDE> slope(table);
+#pragma GCC unroll 2
+    for (int i = 0; i < n; i += 16) {
       slope.look_up(_mm512_load_si512(at + i), x, y);
       x = _mm512_mul_pd(x, _mm512_loadu_pd(z + i)), y = _mm512_mul_pd(y, _mm512_loadu_pd(z + i + 8));
       _mm512_store_pd(sum + i, _mm512_add_pd(_mm512_load_pd(sum + i), x));
       _mm512_store_pd(sum + i + 8, _mm512_add_pd(_mm512_load_pd(sum + i + 8), y));
     }
   }
-  for (int i = 0; i < BLOCK; i++) score[i] = score[i] + sum[i];
+  for (int i = 0; i < n; i += 8)
+    _mm512_storeu_pd(score + i, _mm512_add_pd(_mm512_loadu_pd(score + i), _mm512_load_pd(sum + i)));
 }
 #endif
 
@@ -236,10 +284,32 @@ static void add_block_lines(const LineArgs& a, double* score) {
   if (a.n_bits == 6) return add_lines_by_halves<true>(a, score);
 #endif
   double sum[BLOCK];
-  for (int i = 0; i < BLOCK; i++) sum[i] = a.value[a.leaf[i]];
+  for (int i = 0; i < a.n; i++) sum[i] = a.value[a.leaf[i]];
   for (int c = 0; c < a.n_columns; c++)
-    lookup_multiply_add(sum, a.leaf, a.slopes + ((size_t)c << (a.n_bits < 5 ? 5 : a.n_bits)), a.z[c], BLOCK);
-  for (int i = 0; i < BLOCK; i++) score[i] = score[i] + sum[i];
+    lookup_multiply_add(sum, a.leaf, a.slopes + ((size_t)c << (a.n_bits < 5 ? 5 : a.n_bits)), a.z[c], a.n);
+  for (int i = 0; i < a.n; i++) score[i] = score[i] + sum[i];
+}
+
+// Outputs side by side: a leaf's slopes for all of them are one line of cache, so nothing is looked up row by row.
+static void add_group_lines(const GroupArgs& a, double* score) {
+  typedef double Lanes __attribute__((vector_size(8 * GROUP_LANES), aligned(8), may_alias));
+  const Lanes* table = (const Lanes*)a.table;
+  const int64_t size = 1 + a.n_columns;
+  for (int first = 0; first < a.width; first += GROUP_LANES, table += a.n_leaves * size)
+    for (int i = 0; i < a.n; i += 4) {
+      const Lanes *t0 = table + a.leaf[i] * size, *t1 = table + a.leaf[i + 1] * size,
+                  *t2 = table + a.leaf[i + 2] * size, *t3 = table + a.leaf[i + 3] * size;
+      Lanes s0 = *t0, s1 = *t1, s2 = *t2, s3 = *t3;
+      for (int c = 0; c < a.n_columns; c++) {
+        const double* z = a.z[c] + i;
+        s0 = s0 + *++t0 * z[0], s1 = s1 + *++t1 * z[1], s2 = s2 + *++t2 * z[2], s3 = s3 + *++t3 * z[3];
+      }
+      auto row = [&](int j) -> Lanes& { return *(Lanes*)(score + (int64_t)(i + j) * a.width + first); };
+      row(0) = row(0) + s0, row(1) = row(1) + s1, row(2) = row(2) + s2, row(3) = row(3) + s3;
+      const int64_t ahead = ((int64_t)first / GROUP_LANES * a.n + i) * 64;
+      for (int j = 0; j < 4; j++)
+        if (ahead + 64 * j < a.n_next) __builtin_prefetch(a.next + ahead + 64 * j, 0, 2);
+    }
 }
 
 // score (BLOCK) += value[leaf]. Per block: plain loop (hardware gathers) 214 ns, loads in pairs 112, table in registers 71.

@@ -12,10 +12,12 @@ namespace {
 constexpr int STRIPE = 64;           // rows binned together: a wide row-major table's stay in L2 from column to column
 constexpr int64_t WIDE_ROW = 512;    // bytes from row to row beyond which the next stripe is prefetched
 constexpr int64_t MAX_TOGETHER = 4;  // blocks that go through the trees together
-constexpr size_t LARGE_TABLES = 1 << 16;  // slopes from which on they do
-constexpr int BLOCK_ROWS = 128;           // rows of a task that descends trees
-constexpr int INTERLEAVE = 8;             // rows that descend a tree together; 16 are no faster
-constexpr int MIN_BLOCK_ROWS = 48;        // with fewer rows descending is faster than filling a block of 512
+constexpr size_t LARGE_TABLES = 1 << 16;       // slopes from which on they do
+constexpr size_t TOGETHER_BYTES = 768 << 10;   // what they read, at most: it must stay in L2
+constexpr size_t MAX_SHARED_SPLITS = 1 << 13;  // answers of so many for a block fit L2
+constexpr int BLOCK_ROWS = 128;                // rows of a task that descends trees
+constexpr int INTERLEAVE = 8;                  // rows that descend a tree together; 16 are no faster
+constexpr int MIN_BLOCK_ROWS = 48;             // with fewer rows descending is faster than filling a block of 512
 
 // Leaves of INTERLEAVE pairs of a tree without sets and a row, whose element -1 exists since leaves read it. The pairs
 // descend side by side: while one waits for its node the others move, which is 5 times as fast on trees of 500 leaves.
@@ -150,14 +152,20 @@ void Forest::by_trees(const Chunk& table, int64_t row, int n, int64_t first, int
   }
 }
 
+static int group_width(int n_outputs) { return (n_outputs + GROUP_LANES - 1) / GROUP_LANES * GROUP_LANES; }
+
 struct alignas(64) Forest::Block {
-  std::vector<uint8_t> codes;          // (n_planes + max_wide, BLOCK)
+  LineVector<uint8_t> codes;           // (n_planes + max_wide, BLOCK)
   std::vector<const uint8_t*> planes;  // (n_planes + max_wide + 1) into codes; the last is null
   std::vector<int32_t> wide;           // (wide_columns, BLOCK) 16-bit codes
   std::vector<uint64_t> right;         // one bit a 16-bit code: goes right
-  std::vector<uint64_t> reach;         // (max_nodes, BLOCK / 64)
-  std::vector<double> score;           // (n_outputs, BLOCK)
-  std::vector<double> z;               // (n_planes, BLOCK) values as they enter lines, if there are linear leaves
+  LineVector<uint64_t> answers;        // (splits, BLOCK / 64) of shared splits: goes right; or empty
+  LineVector<uint64_t> reach;          // (max_nodes + 3, BLOCK / 64)
+  LineVector<double> score;            // (n_outputs, BLOCK); while in_rows, (BLOCK, width)
+  LineVector<double> other_score;      // room to turn it
+  bool in_rows = false;
+  LineVector<double> z;             // (n_planes, BLOCK) values as they enter lines, if there are linear leaves
+  alignas(64) uint8_t leaf[BLOCK];  // of the last tree
 
   void allocate(const PackedForest& f, int n_outputs) {
     const size_t n_planes = f.used.size(), n = n_planes + f.max_wide;
@@ -166,9 +174,22 @@ struct alignas(64) Forest::Block {
     planes.push_back(nullptr);
     wide.assign(f.wide_columns.size() * BLOCK, 0);
     right.assign(f.max_wide > 0 ? (MAX_CODES + 2) / 64 + 1 : 0, ~0ull);
-    reach.resize((size_t)f.max_nodes * (BLOCK / 64));
-    score.resize((size_t)n_outputs * BLOCK);
+    reach.resize((size_t)(f.max_nodes + 3) * (BLOCK / 64));
+    score.resize((size_t)group_width(n_outputs) * BLOCK);
+    other_score.resize(f.groups.empty() ? 0 : score.size());
     if (f.has_linear()) z.resize(n_planes * BLOCK);
+  }
+
+  void turn_scores(int n_outputs, bool to_rows) {
+    if (to_rows == in_rows) return;
+    const int width = group_width(n_outputs);
+    for (int j = 0; j < n_outputs; j++)
+      for (int i = 0; i < BLOCK; i++) {
+        const size_t plane = (size_t)j * BLOCK + i, row = (size_t)i * width + j;
+        other_score[to_rows ? row : plane] = score[to_rows ? plane : row];
+      }
+    score.swap(other_score);
+    in_rows = to_rows;
   }
 };
 
@@ -260,32 +281,75 @@ void Forest::wide_planes(const PackedTree& tree, Block& block) const {
   }
 }
 
-void Forest::add_tree(const PackedTree& tree, int n, Block& block) const {
+// block.leaf: those of a tree
+void Forest::find_block_leaves(const PackedTree& tree, Block& block) const {
   if (tree.n_wide > 0) wide_planes(tree, block);
-  double* score = &block.score[tree.output * BLOCK];
   const MaskNode* masks = &f_.masks[tree.first_mask];
-  uint8_t leaf[BLOCK];
-  if (tree.symmetric_depth >= 0)
-    kernels().find_leaves_symmetric(block.planes.data(), masks, tree.symmetric_depth, leaf);
-  else kernels().find_leaves(block.planes.data(), 0, masks, tree.n_nodes, tree.n_bits, block.reach.data(), leaf);
+  const uint8_t* const* planes = block.planes.data();
+  uint64_t* reach = block.reach.data();
+  if (tree.symmetric_depth >= 0) kernels().find_leaves_symmetric(planes, masks, tree.symmetric_depth, block.leaf);
+  else if (tree.is_shared && !block.answers.empty())
+    kernels().find_leaves_shared(
+        {block.answers.data(), f_.shared.data() + tree.first_shared, (tree.n_nodes + 1) / 2, tree.n_bits, reach},
+        block.leaf);
+  else kernels().find_leaves(planes, 0, masks, tree.n_nodes, tree.n_bits, reach, block.leaf);
+}
+
+// known: block.leaf has the tree's leaves already
+void Forest::add_tree(const PackedTree& tree, int n, bool known, Block& block) const {
+  if (!known) find_block_leaves(tree, block);
+  block.turn_scores(n_outputs(), false);
+  const uint8_t* leaf = block.leaf;
+  double* score = &block.score[tree.output * BLOCK];
   const double* value = &f_.leaf_value[tree.first_value];
   if (!f_.has_linear() || tree.n_lines == 0) return kernels().add_block_values(leaf, value, tree.n_bits, score);
   if (tree.n_lines > 0) {
     const double* z[MAX_TABLES];
     for (int c = 0; c < tree.n_lines; c++) z[c] = &block.z[(size_t)f_.line_planes[tree.first_line + c] * BLOCK];
-    return kernels().add_block_lines({leaf, tree.n_bits, tree.n_lines, value, &f_.slopes[tree.first_slope], z}, score);
+    return kernels().add_block_lines(
+        {(n + 15) / 16 * 16, leaf, tree.n_bits, tree.n_lines, value, &f_.slopes[tree.first_slope], z}, score);
   }
   for (int i = 0; i < n; i++)
     score[i] = score[i] + leaf_output(f_.leaf_node[tree.first_value + leaf[i]], &block.z[i], BLOCK);
+}
+
+// The trees of a group; `tree`: its first; fetch: also fetch the table of the group after it, which lies behind its own
+void Forest::add_group(const PackedTree& tree, int n, bool known, bool fetch, Block& block) const {
+  if (!known) find_block_leaves(tree, block);
+  block.turn_scores(n_outputs(), true);
+  const double* z[MAX_TABLES];
+  for (int c = 0; c < tree.n_group_lines; c++) z[c] = &block.z[(size_t)f_.line_planes[tree.first_line + c] * BLOCK];
+  const int width = group_width(n_outputs()), n_leaves = (tree.n_nodes + 1) / 2;
+  const int64_t size = (int64_t)width * n_leaves * (1 + tree.n_group_lines), next = tree.first_slope + size;
+  const int64_t n_next = fetch ? std::min(size, (int64_t)f_.groups.size() - next) * 8 : 0;
+  const double* tables = f_.groups.data();
+  kernels().add_group_lines({block.leaf, (n + 3) / 4 * 4, n_leaves, tree.n_group_lines, width,
+                             tables + tree.first_slope, z, (const char*)(tables + next), n_next},
+                            block.score.data());
+}
+
+// Whether blocks answer the different splits of trees [first, last) once, before the trees. An answer that is kept takes
+// half the time of one given within a tree.
+bool Forest::shares_splits(int64_t first, int64_t last) const {
+  auto at = [&](int64_t t) { return t < n_trees() ? f_.trees[t].first_shared : (int64_t)f_.shared.size(); };
+  return f_.splits.size() <= MAX_SHARED_SPLITS && at(last) - at(first) >= (int64_t)f_.splits.size();
+}
+
+// How many blocks go through the trees together. Tables of slopes are larger than caches: several blocks use those of
+// a tree before the next tree's are read.
+int64_t Forest::blocks_together(int64_t n_blocks, bool shares, int n_threads) const {
+  if (f_.slopes.size() + f_.groups.size() < LARGE_TABLES) return 1;
+  const size_t bytes = f_.used.size() * BLOCK * 9 + (shares ? f_.splits.size() * (BLOCK / 8) : 0);
+  const int64_t most = std::clamp<int64_t>((int64_t)(TOGETHER_BYTES / bytes), 1, MAX_TOGETHER);
+  return std::clamp<int64_t>(n_threads == 1 ? n_blocks : n_blocks / (4 * n_threads), 1, most);
 }
 
 void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw, const double* start, double* out,
                        int n_threads) const {
   const int k = n_outputs();
   const int64_t n_blocks = (table.n_rows + BLOCK - 1) / BLOCK;
-  // Tables of slopes are larger than caches: several blocks use those of a tree before the next tree's are read.
-  const int64_t most = f_.slopes.size() < LARGE_TABLES ? 1 : MAX_TOGETHER;
-  const int64_t together = std::clamp<int64_t>(n_blocks / (4 * n_threads), 1, most);
+  const bool shares = shares_splits(first, last);
+  const int64_t together = blocks_together(n_blocks, shares, n_threads);
   std::vector<Block> blocks(n_threads * together);
   std::vector<uint8_t> wanted(table.columns.size(), 0);
   for (size_t p = 0; p < f_.used.size() && !table.lists; p++) wanted[f_.used[p]] = 1;
@@ -301,10 +365,20 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
         for (int i = 0; i < rows(b); i++)
           block.score[j * BLOCK + i] = start == nullptr ? base_[j] : start[(b * BLOCK + i) * k + j];
       encode_block(table, runs, b * BLOCK, rows(b), block);
+      if (!shares) continue;
+      block.answers.resize(f_.splits.size() * (BLOCK / 64));
+      kernels().answer_splits(block.planes.data(), f_.splits.data(), (int)f_.splits.size(), block.answers.data());
     }
-    for (int64_t t = first; t < last; t++)
-      for (int64_t b = begin; b < end; b++) add_tree(f_.trees[t], rows(b), own[b - begin]);
+    for (int64_t t = first, step; t < last; t += step) {
+      const PackedTree& tree = f_.trees[t];
+      const bool known = t > first && tree.same_leaves, group = tree.n_group > 0 && t + tree.n_group <= last;
+      step = group ? tree.n_group : 1;
+      for (int64_t b = begin; b < end; b++)
+        if (group) add_group(tree, rows(b), known, b == begin, own[b - begin]);
+        else add_tree(tree, rows(b), known, own[b - begin]);
+    }
     for (int64_t b = begin; b < end; b++) {
+      own[b - begin].turn_scores(k, false);
       double* to = out + b * BLOCK * k;
       for (int j = 0; j < k; j++)
         for (int i = 0; i < rows(b); i++) to[i * k + j] = own[b - begin].score[j * BLOCK + i];

@@ -35,7 +35,11 @@ class Forest {
   void encode_stripe(const Chunk& table, int plane, int64_t row, int m, const float* floats, int first,
                      Block& block) const;
   void wide_planes(const PackedTree& tree, Block& block) const;
-  void add_tree(const PackedTree& tree, int n, Block& block) const;
+  void find_block_leaves(const PackedTree& tree, Block& block) const;
+  void add_tree(const PackedTree& tree, int n, bool known, Block& block) const;
+  void add_group(const PackedTree& tree, int n, bool known, bool fetch, Block& block) const;
+  bool shares_splits(int64_t first, int64_t last) const;
+  int64_t blocks_together(int64_t n_blocks, bool shares, int n_threads) const;
 
   std::vector<double> base_;
   Link link_;

@@ -1,10 +1,15 @@
 #include "cpu/predict/pack.h"
 
+#include <string.h>
+
+#include <map>
+
 #include "math/real.h"
 
 namespace sapwood {
 namespace {
 
+constexpr uint64_t NO_CODES[SET_WORDS] = {};
 constexpr int SMALL_SET = 512;  // sets of smaller codes get bits; others only if the bits take no more words than codes
 
 void check_trees(int n_columns, int n_outputs, const ForestArrays& a) {
@@ -60,7 +65,19 @@ int symmetric_depth(const ForestArrays& a, int64_t at, int64_t n) {
   return depth;
 }
 
+// Whether tree t has the splits of the tree before it, as the trees of a round with vector leaves have.
+bool same_splits(const ForestArrays& a, int64_t t) {
+  if (t == 0) return false;
+  const int64_t at = a.offset[t], before = a.offset[t - 1], n = a.offset[t + 1] - at;
+  auto same = [&](const auto* x) { return memcmp(x + at, x + before, n * sizeof *x) == 0; };
+  return at - before == n && same(a.left) && same(a.column) && same(a.threshold) && same(a.missing_left) && same(a.set);
+}
+
 }  // namespace
+
+struct PackedForest::SplitNumbers {
+  std::map<std::array<int32_t, 5>, int32_t> of;  // by plane, low, length, set and sides
+};
 
 UsedColumns::UsedColumns(int n_columns, const ForestArrays& a) : plane_of(n_columns, -1), code_limit(n_columns, -1) {
   check_sets(a);
@@ -135,7 +152,34 @@ MaskNode PackedForest::mask(const ForestArrays& a, int64_t node, PackedTree& tre
   return mask_node(p, left, {0, 0, right});
 }
 
-void PackedForest::pack_masks(const ForestArrays& a, PackedTree& tree) {
+// The splits of a tree as numbers of different splits: many trees have the same, which blocks then answer once. That
+// missing values go left is an exception to the split which sends them right, so that one of the two is enough.
+void PackedForest::pack_shared(const ForestArrays& a, PackedTree& tree, SplitNumbers& numbers) {
+  const MaskNode* node = &masks[tree.first_mask];
+  int n_places = root_place((tree.n_nodes + 1) / 2);
+  std::vector<uint16_t> place(tree.n_nodes);
+  for (int u = 0; u < tree.n_nodes; u++) place[u] = node[u].left == 0 ? node[u].leaf : (uint16_t)n_places++;
+  auto number = [&](const MaskNode& split, int32_t set, int32_t sides) {
+    const auto [found, is_new] =
+        numbers.of.try_emplace({split.plane, split.low, split.length, set, sides}, (int32_t)splits.size());
+    if (is_new) splits.push_back(split);
+    return found->second;
+  };
+  for (int u = 0; u < tree.n_nodes; u++) {
+    MaskNode split = node[u], except{0, 0, 0, 0, 0, NO_CODES};
+    if (split.left == 0) continue;
+    const uint8_t sides = a.missing_left[tree.first_node + u];
+    const bool by_set = split.set != nullptr;
+    if (!by_set && (sides & 1))
+      split.length++, except = mask_node(split.plane, 0, {(uint32_t)cuts[split.plane].n + 1, 1});
+    shared.push_back({number(split, by_set ? a.set[tree.first_node + u] : -1, by_set ? sides : 0),
+                      number(except, except.set == NO_CODES ? -2 : -1, 0), place[u], place[split.left],
+                      place[split.left + 1]});
+  }
+  tree.is_shared = true;
+}
+
+void PackedForest::pack_masks(const ForestArrays& a, PackedTree& tree, SplitNumbers& numbers) {
   const int64_t at = tree.first_node;
   auto make = [&](int u) { return mask(a, at + u, tree); };
   const int n_leaves = (tree.n_nodes + 1) / 2;
@@ -153,9 +197,27 @@ void PackedForest::pack_masks(const ForestArrays& a, PackedTree& tree) {
     leaf_value[tree.first_value + k] = a.value[at + leaf[k]];
     if (has_linear()) leaf_node[tree.first_value + k] = at + leaf[k];
   }
-  if (!bounds.empty()) pack_lines(tree);
+  if (tree.symmetric_depth < 0 && tree.n_wide == 0) pack_shared(a, tree, numbers);
   max_nodes = std::max(max_nodes, tree.n_nodes);
   max_wide = std::max(max_wide, tree.n_wide);
+}
+
+// Adds the columns of the lines of a tree to `planes`; false if a sum might be infinite.
+bool PackedForest::line_columns(const PackedTree& tree, std::vector<int32_t>& planes) const {
+  const int64_t* node = &leaf_node[tree.first_value];
+  for (int k = 0; k < (tree.n_nodes + 1) / 2; k++) {
+    double largest = 0.0;
+    for (int64_t j = linear.offset[node[k]]; j < linear.offset[node[k] + 1]; j++) {
+      const int32_t p = linear.column[j];
+      if (p >= 0) planes.push_back(p);
+      const double* b = p < 0 ? nullptr : &bounds[3 * (size_t)p];
+      largest = largest + std::abs(linear.coef[j]) * (b ? std::max(std::abs(b[0]), std::abs(b[1])) : 1.0);
+    }
+    if (!(largest < 1e300)) return false;
+  }
+  std::sort(planes.begin(), planes.end());
+  planes.erase(std::unique(planes.begin(), planes.end()), planes.end());
+  return true;
 }
 
 // Tables of the lines of a tree: a slope for each leaf and each column of any line, 0 where a line has not the column.
@@ -164,19 +226,7 @@ void PackedForest::pack_lines(PackedTree& tree) {
   const int n_leaves = (tree.n_nodes + 1) / 2;
   const int64_t* node = &leaf_node[tree.first_value];
   std::vector<int32_t> planes;
-  for (int k = 0; k < n_leaves; k++) {
-    double largest = 0.0;
-    for (int64_t j = linear.offset[node[k]]; j < linear.offset[node[k] + 1]; j++) {
-      const int32_t p = linear.column[j];
-      if (p >= 0) planes.push_back(p);
-      const double* b = p < 0 ? nullptr : &bounds[3 * (size_t)p];
-      largest = largest + std::abs(linear.coef[j]) * (b ? std::max(std::abs(b[0]), std::abs(b[1])) : 1.0);
-    }
-    if (!(largest < 1e300)) return;
-  }
-  std::sort(planes.begin(), planes.end());
-  planes.erase(std::unique(planes.begin(), planes.end()), planes.end());
-  if (planes.size() > MAX_TABLES) return;
+  if (!line_columns(tree, planes) || planes.size() > MAX_TABLES) return;
   const size_t stride = (size_t)1 << std::max(5, tree.n_bits);
   tree.n_lines = (int)planes.size(), tree.first_line = (int64_t)line_planes.size();
   tree.first_slope = (int64_t)slopes.size();
@@ -188,6 +238,32 @@ void PackedForest::pack_lines(PackedTree& tree) {
           linear.coef[j];
     }
   line_planes.insert(line_planes.end(), planes.begin(), planes.end());
+}
+
+// The same for k trees with the same splits, one for each output, which then have no tables of their own.
+bool PackedForest::pack_group(int64_t first, int k) {
+  PackedTree& head = trees[first];
+  std::vector<int32_t> planes;
+  for (int j = 0; j < k; j++)
+    if (!trees[first + j].masked || !line_columns(trees[first + j], planes)) return false;
+  if (planes.size() > MAX_TABLES) return false;
+  const size_t n_leaves = (head.n_nodes + 1) / 2, size = 1 + planes.size(), n_parts = (k - 1) / GROUP_LANES + 1;
+  head.n_group = k, head.n_group_lines = (int)planes.size();
+  head.first_line = (int64_t)line_planes.size(), head.first_slope = (int64_t)groups.size();
+  groups.resize(groups.size() + n_parts * n_leaves * size * GROUP_LANES, 0.0);
+  for (int j = 0; j < k; j++)
+    for (size_t leaf = 0; leaf < n_leaves; leaf++) {
+      double* to =
+          &groups[head.first_slope + (j / GROUP_LANES * n_leaves + leaf) * size * GROUP_LANES] + j % GROUP_LANES;
+      const int64_t node = leaf_node[trees[first + j].first_value + leaf];
+      to[0] = value[node];
+      for (int64_t term = linear.offset[node]; term < linear.offset[node + 1]; term++) {
+        const auto at = std::lower_bound(planes.begin(), planes.end(), linear.column[term]) - planes.begin();
+        to[linear.column[term] < 0 ? 0 : (1 + at) * GROUP_LANES] = linear.coef[term];
+      }
+    }
+  line_planes.insert(line_planes.end(), planes.begin(), planes.end());
+  return true;
 }
 
 void PackedForest::pack_linear(const ForestArrays& a) {
@@ -207,6 +283,19 @@ void PackedForest::pack_linear(const ForestArrays& a) {
       std::copy_n(a.linear.bounds + 3 * (size_t)c, 3, &bounds[3 * (size_t)plane_of[c]]);
 }
 
+// A group needs a tree for each output, in their order, all with the same splits.
+void PackedForest::pack_tables(int n_outputs) {
+  auto is_group = [&](int64_t t) {
+    if (n_outputs < MIN_GROUP || t + n_outputs > (int64_t)trees.size()) return false;
+    for (int j = 0; j < n_outputs; j++)
+      if (trees[t + j].output != j || (j > 0 && !trees[t + j].same_leaves)) return false;
+    return true;
+  };
+  for (int64_t t = 0; t < (int64_t)trees.size(); t++)
+    if (is_group(t) && pack_group(t, n_outputs)) t += n_outputs - 1;
+    else if (trees[t].masked) pack_lines(trees[t]);
+}
+
 PackedForest::PackedForest(int n_columns, int n_outputs, const ForestArrays& a)
     : UsedColumns((check_trees(n_columns, n_outputs, a), n_columns), a), sets(a), value(a.value, a.value + a.n_nodes) {
   pack_linear(a);
@@ -214,6 +303,7 @@ PackedForest::PackedForest(int n_columns, int n_outputs, const ForestArrays& a)
     if (code_limit[c] > MAX_BYTE_LIMIT) wide_columns.push_back(c);
   const bool bytes = std::all_of(cuts.begin(), cuts.end(), [](const PaddedCuts& x) { return x.n <= 254; });
   mask_sets.reserve(std::count_if(a.set, a.set + a.n_nodes, [](int32_t s) { return s >= 0; }));  // masks point into it
+  SplitNumbers numbers;
   for (int64_t t = 0; t < a.n_trees; t++) {
     const int64_t at = a.offset[t];
     const int n = (int)(a.offset[t + 1] - at);
@@ -222,10 +312,12 @@ PackedForest::PackedForest(int n_columns, int n_outputs, const ForestArrays& a)
     tree.first_node = at, tree.n_nodes = n, tree.output = a.output[t], tree.symmetric_depth = symmetric_depth(a, at, n);
     tree.first_mask = (int64_t)masks.size(), tree.first_value = (int64_t)leaf_value.size();
     tree.n_lines = -1, tree.n_bits = bits_for((n + 1) / 2), tree.masked = bytes && n <= 511,
-    tree.first_wide = (int)wide.size();
-    if (tree.masked) pack_masks(a, tree);
+    tree.first_wide = (int)wide.size(), tree.first_shared = (int64_t)shared.size(),
+    tree.same_leaves = same_splits(a, t);
+    if (tree.masked) pack_masks(a, tree, numbers);
     trees.push_back(tree);
   }
+  if (!bounds.empty()) pack_tables(n_outputs);
 }
 
 }  // namespace sapwood

@@ -1,6 +1,7 @@
 // PackedForest: a model laid out for prediction. Enters: ForestArrays. Leaves: nodes for single rows, masks for blocks.
 #pragma once
 #include <array>
+#include <new>
 #include <stdexcept>
 
 #include "cpu/data/table.h"
@@ -12,7 +13,22 @@ namespace sapwood {
 constexpr int MAX_CODES = 65534;     // codes of a column of categories, as bins have them
 constexpr int MAX_BYTE_LIMIT = 253;  // so that the two codes after it, of missing and unseen categories, are bytes too
 constexpr int LEAF_VALUES = 256;     // values a tree has in PackedForest::leaf_value
+constexpr int MIN_GROUP = 3;         // trees with the same splits from which on they are a group
 constexpr int MAX_TABLES = 32;  // columns in the lines of a tree up to which tables of slopes are faster than terms
+
+// A vector that begins at a cache line: a load of 64 bytes from within takes one line, not two.
+template <class T>
+struct LineAllocator {
+  typedef T value_type;
+  LineAllocator() = default;
+  template <class Other>
+  LineAllocator(const LineAllocator<Other>&) {}
+  T* allocate(size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64})); }
+  void deallocate(T* p, size_t) { ::operator delete(p, std::align_val_t{64}); }
+  bool operator==(const LineAllocator&) const { return true; }
+};
+template <class T>
+using LineVector = std::vector<T, LineAllocator<T>>;
 
 inline void check(bool fine, const char* what) {
   if (!fine) throw std::invalid_argument(what);
@@ -63,9 +79,13 @@ struct PackedTree {
   int64_t first_mask, first_value;       // into masks (one node a level if symmetric) and leaf_value
   int n_bits;                            // of a leaf number
   bool masked;                           // byte codes and at most 256 leaves: blocks can use masks
+  bool same_leaves;                      // the tree before it has the same splits: each row is in the same leaf
+  bool is_shared;                        // has nodes in `shared`
+  int64_t first_shared;                  // into shared
   int first_wide, n_wide;                // into wide
   int n_lines;                           // columns in its lines, if blocks have them as tables; else -1
-  int64_t first_line, first_slope;       // into line_planes and slopes
+  int64_t first_line, first_slope;       // into line_planes and slopes; of the first tree of a group, into groups
+  int n_group, n_group_lines;            // trees of its group and columns in their lines, if it is the first; else 0
 };
 
 struct WideNode {  // a split by 16-bit codes: its answers for a block make a plane of their own
@@ -81,26 +101,34 @@ struct PackedForest : UsedColumns {
   std::vector<double> value;  // (n_nodes)
   std::vector<MaskNode> masks;
   std::vector<std::array<uint64_t, SET_WORDS>> mask_sets;  // what masks point to
+  std::vector<SharedNode> shared;                          // of trees that are neither symmetric nor have wide nodes
+  std::vector<MaskNode> splits;                            // the different splits of these
   std::vector<int> wide_columns;                           // columns whose codes take 16 bits
   std::vector<WideNode> wide;
-  std::vector<double> leaf_value;    // by leaf number, LEAF_VALUES a tree
+  LineVector<double> leaf_value;     // by leaf number, LEAF_VALUES a tree
   LinearPart linear;                 // terms by node, or empty; columns as indices in `used`
   std::vector<double> bounds;        // (used, 3) of linear leaves in standard units, or empty
   std::vector<uint8_t> in_lines;     // (used) whether some line has the column
   std::vector<int64_t> leaf_node;    // node by leaf number, as leaf_value; empty if no leaf is linear
   std::vector<int32_t> line_planes;  // of each tree with tables, rising
-  std::vector<double> slopes;        // of each tree with tables: LineArgs
+  LineVector<double> slopes;         // of each tree with tables: LineArgs
+  LineVector<double> groups;         // of trees with the same splits, one for each output: GroupArgs::table
   int max_nodes = 1, max_wide = 0;   // largest number of nodes, of wide nodes, in a masked tree
   PackedForest(int n_columns, int n_outputs, const ForestArrays& a);  // throws std::invalid_argument
   bool has_sets() const { return !sets.place.empty(); }
   bool has_linear() const { return !linear.coef.empty(); }
 
  private:
+  struct SplitNumbers;  // of the different splits, while packing
   RowNode row_node(const ForestArrays& a, int64_t at, int u) const;
   MaskNode mask(const ForestArrays& a, int64_t node, PackedTree& tree);
-  void pack_masks(const ForestArrays& a, PackedTree& tree);
+  void pack_masks(const ForestArrays& a, PackedTree& tree, SplitNumbers& numbers);
+  void pack_shared(const ForestArrays& a, PackedTree& tree, SplitNumbers& numbers);
   void pack_linear(const ForestArrays& a);
+  bool line_columns(const PackedTree& tree, std::vector<int32_t>& planes) const;
   void pack_lines(PackedTree& tree);
+  bool pack_group(int64_t first, int k);
+  void pack_tables(int n_outputs);
 };
 
 inline int bin_of(const PaddedCuts& cuts, double x) {  // the number of cuts below x
