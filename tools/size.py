@@ -43,7 +43,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/model/convert": 2240,
     "src/sapwood/model/explain": 1345,
     "src/sapwood/boost": 2380,  # and memory under a limit, and what a GPU has not, and takes
-    "src/sapwood/boost/auto": 1545,  # with the fit of distributions; races, members by worth, turns, time limits
+    "src/sapwood/boost/auto": 1630,  # with the fit of distributions; races, members by worth, turns, side by side
     "src/sapwood/boost/loops": 380,  # scores of a round that a device adds up
     "src/sapwood/boost/round": 1340,  # the peers' names of callbacks; evaluation rows on a device, what it is told
     "src/sapwood/boost/leaves": 480,

@@ -485,6 +485,9 @@ def message_of(begin: bytes, call: int, values: NDArray[np.int64]) -> bytes:
 def add_narrow(values: NDArray[np.int64], bytes: bytes | bytearray | memoryview, width: int) -> None:
     """Add integers of 1, 2, 4 or 8 bytes to some others, in place."""
 
+def share_threads(change: int) -> int:
+    """A training beside others begins (1) or ends (-1); how many there are. Each takes its part of the threads."""
+
 def trim_heap() -> None:
     """Return what the heap keeps of freed blocks to the system."""
 

@@ -15,4 +15,4 @@ def test_signals_at_random_moments() -> None:
     run = [sys.executable, "-W", "ignore", str(PROGRAM), "100"]
     ended = subprocess.run(run, capture_output=True, text=True, timeout=1800, check=False)
     assert ended.returncode == 0, ended.stderr[-2000:]
-    assert ended.stdout.count("100 signals") == 4 and ended.stdout.count(" 0 lost") == 4, ended.stdout
+    assert ended.stdout.count("100 signals") == 5 and ended.stdout.count(" 0 lost") == 5, ended.stdout

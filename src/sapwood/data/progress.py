@@ -25,9 +25,12 @@ _WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
 
 
 @contextmanager
-def watching(watcher: Watcher) -> Iterator[None]:
-    """Call a function after each round of all trainings, and each batch of all passes, in this block."""
-    token = _WATCHERS.set((*_WATCHERS.get(), watcher))
+def watching(watcher: Watcher, alone: bool = False) -> Iterator[None]:
+    """Call a function after each round of all trainings, and each batch of all passes, in this block.
+
+    ``alone``: those who watch outside of the block see nothing of it.
+    """
+    token = _WATCHERS.set((*(() if alone else _WATCHERS.get()), watcher))
     try:
         yield
     finally:

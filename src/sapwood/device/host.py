@@ -50,6 +50,7 @@ from sapwood._core import (
     set_isa,
     set_resident_limit,
     set_scratch,
+    share_threads,
     stored,
     sum_by_code,
     touch,
@@ -63,7 +64,7 @@ __all__ = [
     "combine", "cross", "cuts", "distinct", "draw", "encode", "evaluate", "exact_sum", "gpu_bytes", "growers",
     "hash_order", "integer_weights", "isa", "linear_values", "link", "mapped", "math", "message_of", "n_workers",
     "objectives", "release_pages", "resident_bytes", "samplers", "set_isa", "set_resident_limit", "set_scratch",
-    "stored", "sum_by_code", "touch", "trim_heap", "weight_sum",
+    "share_threads", "stored", "sum_by_code", "touch", "trim_heap", "weight_sum",
 ]  # fmt: skip
 
 

@@ -22,6 +22,9 @@ model = sw.train({"n_estimators": 150, "n_jobs": 2}, sw.Dataset(X, y))
 raw, some = model.to_bytes(), np.broadcast_to(X[:400], (500, 400, 10)).reshape(-1, 10)
 JOBS = {
     "fit": lambda: sw.train({"n_estimators": 8, "n_jobs": 2}, sw.Dataset(X, y, n_jobs=2)).to_bytes(),
+    "automatic fit": lambda: sw.train(
+        {"quality": "balanced", "learning_rate": 0.5, "n_jobs": 2}, sw.Dataset(X[:3000], y[:3000])
+    ).to_bytes(),
     "predict": lambda: model.predict(some, n_jobs=2).tobytes(),
     "load": lambda: sw.load(raw).to_bytes(),
     "explain": lambda: sw.load(raw).explain(X[:200], n_jobs=2).values.tobytes(),

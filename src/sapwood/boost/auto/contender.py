@@ -79,11 +79,8 @@ class Contender:
         self._stores = [TreeStore(spec.n_outputs, one.encoded is not None) for one in self.sessions]
         self._rounds = [one.rounds() for one in self.sessions]
 
-    def advance(self, n_rounds: int | None = None, deadline: float = inf, beat: float = inf, sure: int = 0) -> None:
-        """Train until so many rounds are done, or until the loss has not fallen for `early_stopping_rounds`.
-
-        beat: float; a loss to which more rounds must be likely to lead, once there are `sure` of them.
-        """
+    def advance(self, n_rounds: int | None = None, deadline: float = inf) -> None:
+        """Train until so many rounds are done, or until the loss has not fallen for `early_stopping_rounds`."""
         start, most = time.monotonic(), self.spec.params["n_estimators"]
         end = most if n_rounds is None else min(n_rounds, most)
         patience = self.spec.params["early_stopping_rounds"]
@@ -93,7 +90,7 @@ class Contender:
             self.n_rounds += 1
             if self.n_rounds <= DENSE or self.n_rounds % self._every == 0 or self.n_rounds == end:
                 self._measure(most)
-            self.stopped = self.n_rounds - self.best_round >= patience or self._crawls(beat, sure) or self.certain
+            self.stopped = self.n_rounds - self.best_round >= patience or self._crawls() or self.certain
         self.stopped |= self.n_rounds >= most
         self.seconds += time.monotonic() - start
 
@@ -103,18 +100,20 @@ class Contender:
         known = self.flaws == 0 and self.n_rounds - self.best_round < self._every
         return known and self.loss_of(confidence.MOST * self.scores) <= confidence.CERTAIN
 
-    def _crawls(self, beat: float, sure: int) -> bool:
+    def _low(self, n_rounds: int) -> float:
+        """The lowest loss of the first rounds."""
+        return self._lows[max(0, bisect_right(self._lows, (n_rounds, inf)) - 1)][1]
+
+    def _crawls(self) -> bool:
         """Whether the loss falls so slowly that more rounds are not worth their time."""
-
-        def low(n_rounds: int) -> float:
-            return self._lows[max(0, bisect_right(self._lows, (n_rounds, inf)) - 1)][1]
-
-        if self.n_rounds >= sure and 2 * self.loss - low(self.n_rounds // 2) > beat:
-            return True  # not even if it falls again by as much as in half of its rounds
         if not self._least_fall or self.n_rounds <= 2 * self._window:
             return False
-        before = low(self.n_rounds - self._window)
+        before = self._low(self.n_rounds - self._window)
         return before - self.loss < self._least_fall * abs(before)
+
+    def is_behind(self, loss: float) -> bool:
+        """Whether its loss would stay above this one even if it fell again by as much as in half of its rounds."""
+        return 2 * self.loss - self._low(self.n_rounds // 2) > loss
 
     def _measure(self, most: int) -> None:
         """Note the loss after a round, and whether it is the best so far."""

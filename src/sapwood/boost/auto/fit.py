@@ -3,13 +3,15 @@
 In: what the user set, and a `Dataset`. Out: one `Booster`, which knows what was tried.
 """
 
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain, combinations
+from functools import partial
+from itertools import chain, combinations, count
 from math import frexp, inf
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from sapwood.boost.auto import blend, candidates, confidence, crosses, refit
 from sapwood.boost.auto.candidates import Candidate, Facts
 from sapwood.boost.auto.contender import Contender, Mask
 from sapwood.boost.auto.report import Chosen, Tried
+from sapwood.boost.auto.side_by_side import together
 from sapwood.boost.categories.category_encoding import encoded_columns
 from sapwood.boost.spec import make_spec
 from sapwood.data.dataset import Dataset
@@ -26,6 +29,7 @@ from sapwood.device import host
 from sapwood.errors import ParameterError, warn
 from sapwood.model.booster import Booster
 
+T = TypeVar("T")
 CANDIDATE_TIME = 0.42  # of a time limit; the second training may take 1.25 times as long
 RESERVE = 0.95  # of what is left of it that is planned with
 # What a second training needs, and a blend of several models.
@@ -36,9 +40,11 @@ RACE_RATES = 7.0  # the sum of learning rates in a race
 CROSSES_LEAD = 0.02
 JOINED_LEAD = -0.005  # what joined categories must lower it by: they help later, and another candidate than the first
 DEEPER_LEAD = 0.05  # what deeper trees must lower it by: they are ahead after few rounds, and overfit later
+STAGE = 250  # rounds of the first stage, after which candidates are compared; each stage has twice as many
 NEAR = 0.1  # part of the least loss by which a candidate may stay above it
-SURE, SURE_OF_CLASSES = 1000, 200  # rounds after which one that stays further above is stopped; for many classes
+SURE = 1000  # rounds after which one that stays further above is stopped; for many classes after the first stage
 WITNESS = 2  # rounds of a candidate, for each of one that is certain, in which it may see wrong labels
+FEW_THREADS, FEW_ROWS = 4, 8192  # trainings are side by side up to so many threads, or below so many rows
 EVERY = 4  # rounds after which the loss is measured, once there are many: measuring takes a fifth of a round
 
 
@@ -84,24 +90,37 @@ class _Fit:
         return [measured > 0 for _, measured in dealt]
 
     def candidates(self) -> None:
-        """Train the candidates of the plan, with crosses and joined categories where these win a race of the first."""
-        for at, candidate in enumerate(self.plan.candidates, 1):
-            end = self.deadline(at / len(self.plan.candidates))
-            one = self.raced(candidate, end) if at == 1 else self.follower(candidate, joins=at % 2 == 0)
-            certain = [other.n_rounds for other in self.finished if other.certain]
-            one.advance(WITNESS * min(certain) if certain else None, end, *self.beat)
+        """Train the candidates of the plan, with crosses and joined categories where these win a race of the first.
+
+        All of them go on stage by stage: what one does never depends on how far another is at that moment.
+        """
+        n = len(self.plan.candidates)
+        several = [self.raced(self.plan.candidates[0], self.deadline(1 / n))]
+        several += [self.follower(one, joins=at % 2 == 0) for at, one in enumerate(self.plan.candidates[1:], 2)]
+        for stage in count() if self.limit == inf else (64,):
+            certain = [one.n_rounds for one in several if one.certain]
+            most = min(STAGE << stage, WITNESS * min(certain, default=sys.maxsize))
+            jobs = [
+                partial(one.advance, most, self.deadline(at / n))
+                for at, one in enumerate(several, 1)
+                if not one.stopped and one.n_rounds < most
+            ]
+            if not jobs:
+                break
+            self.together(jobs)
+            self.give_up(several)
+        for one in several:
             self.finished.append(one)
             self.say(one)
         self.agree()
 
-    @property
-    def beat(self) -> tuple[float, int]:
-        """The loss near which a candidate must come, and from which round on; not in "best", but for many classes."""
+    def give_up(self, several: Sequence[Contender]) -> None:
+        """Stop candidates that are far behind: for many classes rounds take long, for others there must be many."""
         many = self.facts.n_outputs >= candidates.MANY_CLASSES
-        if not self.finished or not (many or self.plan.least_fall):
-            return inf, 0
-        least = min(one.loss for one in self.finished)
-        return least + NEAR * abs(least), SURE_OF_CLASSES if many else SURE
+        least = min(one.loss for one in several)
+        for one in several:
+            enough = one.n_rounds >= (STAGE if many else SURE) and (many or self.plan.least_fall > 0)
+            one.stopped |= enough and one.is_behind(least + NEAR * abs(least))
 
     def agree(self) -> None:
         """Go on with those that need no blend, or, where one has seen wrong labels, with all in doubt."""
@@ -110,7 +129,7 @@ class _Fit:
             for one in self.finished:
                 one.flaws = flaws
                 one.stopped &= one not in certain  # these have stopped too early
-                one.advance(deadline=self.deadline(1.0))
+            self.together([partial(one.advance, None, self.deadline(1.0)) for one in self.finished])
         elif certain:
             self.finished = certain
 
@@ -213,6 +232,15 @@ class _Fit:
             candidate, self.given, data, folds, every=EVERY, least_fall=plan.least_fall, window=plan.window
         )
 
+    def together(self, jobs: Sequence[Callable[[], T]]) -> list[T]:
+        """Call functions that train, side by side where that is quicker, and where nothing of the user's is called."""
+        data, n, metric = self.data, self.spec.n_threads, self.given.get("eval_metric", "")
+        names = [metric] if isinstance(metric, str) else metric
+        apart = self.limit < inf or data.reduce is not None or data.device.name != "cpu"
+        apart |= not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names)
+        apart |= n > FEW_THREADS and data.n_rows >= FEW_ROWS
+        return together(jobs, 1 if apart else n)
+
     def deadline(self, part: float) -> float:
         """When a part of the time for candidates is over."""
         return self.start + part * CANDIDATE_TIME * self.limit
@@ -234,8 +262,7 @@ class _Fit:
         chosen = self.to_refit(RESERVE * (end - time.monotonic())) if self.plan.refit else []
         refitted, most, n_turns = bool(chosen), self.given.get("n_estimators"), self.turns if chosen else 1
         first = chosen
-        for turn in range(1, n_turns):
-            chosen = chosen + self.in_turn(turn, first)
+        chosen = chosen + self.in_turns(first, n_turns)
         if not refitted:
             chosen = self.drawn(self.finished)
             for at, (one, _) in enumerate(chosen):  # what is left of a time limit is theirs
@@ -243,9 +270,11 @@ class _Fit:
                 one.advance(deadline=time.monotonic() + left)
             chosen = self.drawn(self.finished)
         several: list[list[Booster]] = []
-        for one, _ in chosen if refitted else []:
-            several.append(refit.on_all_rows(one, self.fraction, fingerprint, most, end))
-            refitted = refitted and bool(several[-1])  # else the time was over
+        if refitted:
+            several = self.together(
+                [partial(refit.on_all_rows, one, self.fraction, fingerprint, most, end) for one, _ in chosen]
+            )
+            refitted = all(several)  # else the time was over
         if not refitted:
             several = [[one.booster(fingerprint)] for one, _ in chosen]
         part = {one: n / blend.DRAWS / n_turns for one, n in chosen}
@@ -261,17 +290,23 @@ class _Fit:
         once = len(self.folds) > 1 or self.spec.params["has_time"] or self.limit < inf
         return 1 if once else self.plan.turns
 
-    def in_turn(self, turn: int, chosen: list[tuple[Contender, int]]) -> list[tuple[Contender, int]]:
+    def in_turns(self, chosen: list[tuple[Contender, int]], n_turns: int) -> list[tuple[Contender, int]]:
         """The chosen candidates, trained while other rows are held out, and drawn by the loss of these rows."""
-        held, pool = [splits.holdout_of(self.spec.params, self.data, self.spec.classes, turn)], []
-        for one, _ in chosen:
-            again = replace(one.candidate, name=f"{one.candidate.name}, other rows held out")
-            pool.append(self._training(again, one.data, held))
-            pool[-1].advance()
-            self.say(pool[-1])
-        self.tried += pool
-        self.finished += pool
-        return self.drawn(pool)
+        pools: list[list[Contender]] = []
+        for turn in range(1, n_turns):
+            held = [splits.holdout_of(self.spec.params, self.data, self.spec.classes, turn)]
+            again = [
+                (replace(one.candidate, name=f"{one.candidate.name}, other rows held out"), one.data)
+                for one, _ in chosen
+            ]
+            pools.append([self._training(candidate, data, held) for candidate, data in again])
+        every = [one for pool in pools for one in pool]
+        self.together([one.advance for one in every])
+        for one in every:
+            self.say(one)
+        self.tried += every
+        self.finished += every
+        return [pair for pool in pools for pair in self.drawn(pool)]
 
     def drawn(self, pool: list[Contender]) -> list[tuple[Contender, int]]:
         """The candidates of a pool that are drawn for the blend, and how often."""

@@ -58,4 +58,5 @@ NB_MODULE(_core, m) {
   m.def("isa", [] { return kernels().name; });
   m.def("set_isa", set_isa, "name"_a);
   m.def("n_workers", pool_workers);
+  m.def("share_threads", share_threads, "change"_a);
 }

@@ -155,6 +155,7 @@ struct Pool {
 
 std::atomic<Pool*> the_pool{nullptr};
 std::atomic<Poll> the_poll{nullptr};
+std::atomic<int> n_beside{0};  // trainings beside each other
 
 Pool& pool() {
   Pool* p = the_pool.load(std::memory_order_acquire);
@@ -169,6 +170,7 @@ Pool& pool() {
 // The child of a fork has no pool threads. It starts a new pool and leaves the old one alone: its locks may be held.
 void after_fork() {
   the_pool.store(nullptr);
+  n_beside.store(0);
   inside = false;
 }
 [[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, after_fork);
@@ -202,10 +204,13 @@ int pool_workers() {
   return p == nullptr ? 0 : p->n_workers;
 }
 
+int share_threads(int change) { return n_beside.fetch_add(change) + change; }
+
 void set_poll(Poll poll) { the_poll.store(poll); }
 
 void run_tasks(int n_threads, int64_t n_tasks, Task task, void* body) {
   if (n_tasks <= 0) return;
+  n_threads /= std::max(1, n_beside.load(std::memory_order_relaxed));
   if (n_threads <= 1 || n_tasks == 1 || inside) return run_alone(n_tasks, task, body);
   if (n_tasks > MAX_TASKS) {  // several tasks at a time
     const int64_t step = (n_tasks + MAX_TASKS - 1) / MAX_TASKS;

@@ -13,7 +13,10 @@ using Task = void (*)(void* f, int64_t task, int worker);
 using Poll = bool (*)();  // called from time to time on the calling thread; true = stop
 
 void run_tasks(int n_threads, int64_t n_tasks, Task task, void* f);
-int pool_workers();        // threads started in this process, without the callers
+int pool_workers();  // threads started in this process, without the callers
+// A training beside others begins (1) or ends (-1): each of them takes its part of the threads that it may use. Returns
+// how many there are.
+int share_threads(int change);
 void set_poll(Poll poll);  // how a run notices that the user pressed Ctrl-C
 
 constexpr int64_t TASK_ROWS = 4096;  // rows per task, if tasks are runs of rows: 20,000 rows are parted evenly

@@ -614,15 +614,19 @@ def test_the_values_of_an_estimator_are_not_copied(monkeypatch, table, shared):
 
 
 @pytest.mark.parametrize(
-    ("quality", "n_outputs", "wanted"), [("balanced", 1, 1000), ("best", 1, 0), ("balanced", 12, 200), ("best", 12, 200)]
-)
-def test_candidates_must_come_near_the_best_after_some_rounds(quality, n_outputs, wanted):
-    label = SCORE if n_outputs == 1 else np.digitize(SCORE, np.quantile(SCORE, np.linspace(0, 1, 13)[1:-1])).astype(float)
+    ("quality", "n_outputs", "n_rounds", "stops"),
+    [("balanced", 1, 1000, True), ("balanced", 1, 500, False), ("best", 1, 1000, False),
+     ("balanced", 12, 250, True), ("best", 12, 250, True), ("balanced", 12, 249, False)],
+)  # fmt: skip
+def test_candidates_that_are_far_behind_stop(quality, n_outputs, n_rounds, stops):
+    label = (
+        SCORE if n_outputs == 1 else np.digitize(SCORE, np.quantile(SCORE, np.linspace(0, 1, 13)[1:-1])).astype(float)
+    )
     objective = "squared_error" if n_outputs == 1 else "softmax"
     one = FIT._Fit({"objective": objective, "n_jobs": 1}, sw.Dataset(X, label, n_jobs=1), quality, None)
-    assert one.beat == (np.inf, 0)  # the first has none to be compared with
-    one.finished = [SimpleNamespace(loss=2.0), SimpleNamespace(loss=3.0)]
-    assert one.beat == ((2.0 + FIT.NEAR * 2.0, wanted) if wanted else (np.inf, 0))
+    made = [SimpleNamespace(loss=x, n_rounds=n_rounds, stopped=False, is_behind=lambda y, x=x: x > y) for x in (2, 2.3)]
+    one.give_up(made)
+    assert [each.stopped for each in made] == [False, stops]
 
 
 @pytest.mark.parametrize(("seconds", "wanted"), [(9.0, "ab"), (5.0, "a"), (3.0, "b"), (1.0, "")])
@@ -637,15 +641,10 @@ def test_of_what_can_be_trained_again_in_time_the_best_is(seconds, wanted):
     assert {each for each, _ in chosen} == {made[name] for name in wanted}
 
 
-def test_a_candidate_of_many_classes_that_cannot_come_near_stops():
-    """It stops where its loss stays above, even if it falls again by as much as in half of its rounds."""
-    classes = np.digitize(SCORE, np.quantile(SCORE, np.linspace(0, 1, 13)[1:-1])).astype(float)
-    data = sw.Dataset(X, classes, n_jobs=1)
-    given = {"objective": "softmax", "n_jobs": 1, "n_estimators": 260, "early_stopping_rounds": 260}
-    held = np.arange(N) % 5 == 0
-    losses = {}
-    for beat in (np.inf, 1e-3):
-        one = Contender(candidates.Candidate("any", {"learning_rate": 0.02, "max_leaves": 4}), given, data, [held])
-        one.advance(beat=beat, sure=200)
-        losses[beat] = one.n_rounds
-    assert losses == {np.inf: 260, 1e-3: 200}
+def test_a_candidate_is_behind_if_half_of_its_rounds_again_do_not_bring_it_near():
+    data, held = data_of("squared_error").without_values(), np.arange(N) % 5 == 0
+    given = {"objective": "squared_error", "n_jobs": 1, "n_estimators": 60, "early_stopping_rounds": 60}
+    one = Contender(candidates.Candidate("any", {"learning_rate": 0.05, "max_leaves": 4}), given, data, [held])
+    one.advance(40)
+    near = one.loss - (one.losses[19] - one.loss)
+    assert one.is_behind(near - 1e-9) and not one.is_behind(near + 1e-9)
