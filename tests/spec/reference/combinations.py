@@ -14,7 +14,7 @@ from spec.reference.real import exp, log
 Floats = NDArray[np.float64]
 Sources = tuple[tuple[int, float], ...]
 
-PLACES = 16
+PLACES = 8
 
 
 class Combining:
