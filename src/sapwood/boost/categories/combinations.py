@@ -26,7 +26,7 @@ Found = tuple[Sources, NDArray[np.int64]]  # a combination, and the keys of its 
 
 MANY = 2**31  # more than there are sources
 MAX_LISTED = 2**20  # keys that are marked in a list of all
-PLACES = 8  # combinations that trees may grow on at a time; with 16 the loss of ten fits of five tables was 0.7 % higher
+PLACES = 8  # combinations that trees may grow on at a time; with 16 the loss of ten fits was 0.7 % higher
 
 
 def live_rows(weight: NDArray[np.float64] | None) -> Live:
