@@ -111,6 +111,17 @@ def test_sketched_splits(policy: str, size: int, objective: str, weights: str) -
         assert booster.trees.n_nodes > 5 * booster.trees.n_trees
 
 
+def test_trees_of_a_sketch_with_more_leaves_than_a_byte_counts() -> None:
+    """Scores of all outputs follow from the leaves of 257 and more: the second tree depends on them."""
+    rng = np.random.default_rng(68)
+    X = rng.normal(size=(600, 4))
+    y = goals(rng, X, "softmax")
+    given = {"grow_policy": "symmetric", "objective": "softmax", "sketch_outputs": 1, "n_estimators": 2}
+    given |= {"max_depth": 10, "max_leaves": 1024, "min_samples_leaf": 1}
+    booster = assert_specified(X, y, given)
+    assert (booster.trees.slice(0, 1).left == 0).sum() > 256
+
+
 def test_a_sketch_of_all_outputs_is_the_full_search() -> None:
     rng = np.random.default_rng(67)
     X = table(rng, 110)

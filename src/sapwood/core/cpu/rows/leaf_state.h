@@ -55,7 +55,8 @@ struct LeafState {
     value.assign(n_leaves, 0.0), linear = {};
   }
   void copy_ids(const LeafState& from, int64_t n, size_t n_leaves) {
-    memcpy(buffer(n, n_leaves).data, from.ids.data, (size_t)n * (ids.wide ? 2 : 1));
+    const LeafIds to = buffer(n, n_leaves);
+    memcpy(to.data, from.ids.data, (size_t)n * (to.wide ? 2 : 1));
   }
   void relabel(const std::vector<int32_t>& new_id, std::vector<double> new_value, int64_t n, int n_threads) {
     if (!new_id.empty()) write_ids(ids, n, n_threads, [&](int64_t i) { return new_id[leaf_of(ids, i)]; });
