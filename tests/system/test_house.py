@@ -21,7 +21,8 @@ HOUSE = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
 REFERENCE = {f"docs/{name}.md" for name in ("ARCHITECTURE", "CONTRIBUTING", "GLOSSARY", "NUMERICS")}  # no examples
 PAGES = sorted({str(page.relative_to(HOUSE)) for page in HOUSE.glob("docs/**/*.md")} - REFERENCE)
-SHELL = {"docs/command_line.md", "docs/api/parameters.md"}  # no Python; other tests run the commands
+# No Python; other tests run the commands.
+SHELL = {"docs/command_line.md", "docs/api/parameters.md", "docs/defaults_evidence.md"}
 SLOW = {page for page in PAGES if page.startswith(("docs/losses/", "docs/peers/"))}
 SLOW |= {
     f"docs/{page}.md"

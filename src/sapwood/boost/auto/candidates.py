@@ -2,8 +2,8 @@
 
 In: facts about the training rows. Out: sets of parameters, each with a name for people.
 
-These numbers were chosen on one half of the benchmark's tables and confirmed on the other, but for the rule of the race
-of crosses, which has seen both; docs/defaults.md has the figures.
+Most of these numbers were chosen on one half of the benchmark's tables and confirmed on the other;
+docs/defaults_evidence.md has the figures, and says which rules no table confirms.
 """
 
 from collections.abc import Mapping

@@ -6,7 +6,7 @@ The leaf penalty and the limits of leaves keep probabilities away from 0 and 1. 
 factor on the scores lowers the loss by much. But held-out rows say little about mistakes that are rarer than they are.
 So the factor is that which would be best with half a row more, of a wrong label (the prior of Jeffreys). This half is
 left out where no row at all speaks for it: no held-out row is mistaken, and no training row was, when first no held-out
-row was. Later trees learn wrong labels by heart. docs/defaults.md has the figures.
+row was. Later trees learn wrong labels by heart. docs/defaults_evidence.md has the figures.
 """
 
 from collections.abc import Sequence
