@@ -39,6 +39,7 @@ MAX_OUTPUTS = 400_000  # rows times classes up to which a tree for each of many 
 LARGE = 3_000_000  # cells from which one candidate is trained, at a higher rate and for fewer rounds
 FOLD_ROWS = {"fast": 0, "balanced": 2_000, "best": 2_000}  # rows up to which every row is held out once, by folds
 N_FOLDS = 4  # a power of two: parts of a blend are exact
+TURN_OUTPUTS = 100_000  # rows times classes up to which many classes have as many turns as few
 # How often rows are held out where there are no folds: below `MANY_ROWS`, and for more rows or many classes.
 TURNS = {"fast": (1, 1), "balanced": (2, 1), "best": (4, 2)}
 # Part of itself by which the loss must fall in a window of rounds; where it falls less, more rounds cost too much.
@@ -176,7 +177,8 @@ def plan(facts: Facts, quality: str) -> Plan:
 def turns(facts: Facts, quality: str) -> int:
     """How often rows are held out: more often where there are few of them, and few classes."""
     few, many = TURNS[quality]
-    return few if facts.n_rows < MANY_ROWS and facts.n_outputs < MANY_CLASSES else many
+    cheap = facts.n_outputs < MANY_CLASSES or facts.n_rows * facts.n_outputs <= TURN_OUTPUTS
+    return few if facts.n_rows < MANY_ROWS and cheap else many
 
 
 def fraction(n_rows: int) -> float:

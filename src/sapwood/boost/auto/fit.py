@@ -38,12 +38,14 @@ RACE_ROUNDS, FEW_RACE_ROUNDS = 100, 40  # of a race, after which some stop, at m
 RACE_RATES = 7.0  # the sum of learning rates in a race
 # What crosses must lower the loss by where rows are few: the comparison is noisy, and crosses overfit.
 CROSSES_LEAD = 0.02
+CROSSES_NEAR = 0.01  # what they may raise it by, so that every other candidate has them: they may help later
 JOINED_LEAD = -0.005  # what joined categories must lower it by: they help later, and another candidate than the first
 DEEPER_LEAD = 0.05  # what deeper trees must lower it by: they are ahead after few rounds, and overfit later
 STAGE = 250  # rounds of the first stage, after which candidates are compared; each stage has twice as many
 NEAR = 0.1  # part of the least loss by which a candidate may stay above it
 SURE = 1000  # rounds after which one that stays further above is stopped; for many classes after the first stage
 WITNESS = 2  # rounds of a candidate, for each of one that is certain, in which it may see wrong labels
+MOST_SUSPECTS = 0.01  # part of the rows that may be mistaken training rows, and rare all the same
 FEW_THREADS, FEW_ROWS = 4, 8192  # trainings are side by side up to so many threads, or below so many rows
 EVERY = 4  # rounds after which the loss is measured, once there are many: measuring takes a fifth of a round
 
@@ -75,6 +77,8 @@ class _Fit:
         self.crosses, self.joins = self.plan.crosses, self.plan.joins  # whether they are still tried
         self.deeper = self.plan.deeper and "max_depth" not in self.given
         self.crossed: Dataset | None = None  # the data with crosses that are worth a race
+        self.near = CROSSES_NEAR if len(self.plan.candidates) > 1 else 0.0
+        self.mixed = False  # whether crosses have lost by so little that every other candidate has them
         self.tried: list[Contender] = []
         self.finished: list[Contender] = []  # those that were not stopped in a race
 
@@ -96,7 +100,7 @@ class _Fit:
         """
         n = len(self.plan.candidates)
         several = [self.raced(self.plan.candidates[0], self.deadline(1 / n))]
-        several += [self.follower(one, joins=at % 2 == 0) for at, one in enumerate(self.plan.candidates[1:], 2)]
+        several += [self.follower(one, other=at % 2 == 0) for at, one in enumerate(self.plan.candidates[1:], 2)]
         for stage in count() if self.limit == inf else (64,):
             certain = [one.n_rounds for one in several if one.certain]
             most = min(STAGE << stage, WITNESS * min(certain, default=sys.maxsize))
@@ -125,13 +129,35 @@ class _Fit:
     def agree(self) -> None:
         """Go on with those that need no blend, or, where one has seen wrong labels, with all in doubt."""
         certain = [one for one in self.finished if one.certain]
-        if flaws := max(one.flaws or 0 for one in self.finished):
+        flaws = max(one.flaws or 0 for one in self.finished)
+        if flaws and self.cleared():
+            for one in self.finished:
+                one.flaws = None if one.flaws is None else 0
+        elif flaws:
             for one in self.finished:
                 one.flaws = flaws
                 one.stopped &= one not in certain  # these have stopped too early
             self.together([partial(one.advance, None, self.deadline(1.0)) for one in self.finished])
-        elif certain:
-            self.finished = certain
+            return
+        self.finished = certain or self.finished
+
+    def cleared(self) -> bool:
+        """Whether mistaken training rows have no wrong labels: they get their class in a training without them.
+
+        Half of them is held out at a time: the others teach what is rare, but a wrong label says nothing of the next.
+        """
+        best, data = min(self.finished, key=lambda one: one.loss), self.data
+        rows = np.unique(np.concatenate([one.suspects for one in self.finished]))
+        alike = not self.spec.params["has_time"] and data.group is None and data.reduce is None
+        few = len(rows) <= MOST_SUSPECTS * data.n_rows and self.limit == inf
+        if not alike or not few or best.n_mistaken(best.scores):
+            return False
+        halves = [np.isin(np.arange(data.n_rows), rows[at::2]) for at in range(min(2, len(rows)))]
+        candidate = replace(best.candidate, name=f"{best.candidate.name}, doubtful rows held out")
+        trial = self._training(candidate, best.data, halves)
+        trial.advance(best.best_round)
+        self.say(trial)
+        return trial.n_mistaken(trial.last_scores()) == 0
 
     def raced(self, candidate: Candidate, end: float) -> Contender:
         """What goes on of a candidate: with crosses, deeper trees and joined categories, or without."""
@@ -142,8 +168,10 @@ class _Fit:
             return best
         if self.crosses:
             low = 0.0 if self.facts.n_rows >= candidates.MANY_ROWS else CROSSES_LEAD
-            winner = self.race(best, self.with_crosses(best, end), low)
-            self.crosses, best = winner is not best, winner
+            other = self.with_crosses(best, end)
+            near = other is not None and _lead(best, other) > -self.near
+            winner = self.race(best, other, low)
+            self.crosses, self.mixed, best = winner is not best, near and winner is best, winner
         if self.deeper:
             best = self.race(best, self.challenger(candidates.deeper(best.candidate), best.data, end), DEEPER_LEAD)
         if self.joins:
@@ -154,12 +182,12 @@ class _Fit:
             return self.race(best, other, 0.0)
         return best
 
-    def follower(self, candidate: Candidate, joins: bool) -> Contender:
-        """A candidate with what has won the races of the first; with joined categories only if `joins`."""
+    def follower(self, candidate: Candidate, other: bool) -> Contender:
+        """A candidate with what has won the races of the first; `other`: where both may be good, with what has not."""
         data = self.data
-        if self.crosses and self.crossed is not None:
+        if (self.crosses or (self.mixed and other)) and self.crossed is not None:
             data, candidate = self.crossed, candidates.crossed(candidate, len(self.crossed.crosses))
-        if self.joins and joins:
+        if self.joins and other:
             with suppress(ParameterError):  # the user's parameters do not go with it
                 return self.enter(candidates.joined(candidate), data)
         return self.enter(candidate, data)
@@ -173,7 +201,7 @@ class _Fit:
         found = crosses.propose(one.trees()[0], self.data, pairs)
         whole = self.data.with_crosses(found) if found else self.data
         many = self.challenger(candidates.crossed(one.candidate, len(found)), whole, end) if found else None
-        if many is None or many.loss >= one.loss:
+        if many is None or _lead(one, many) <= -self.near:
             return many
         kept = found  # of many outputs the search for splits takes little of a round
         if self.facts.n_outputs < candidates.MANY_CLASSES:

@@ -4,6 +4,7 @@ import dataclasses
 import pickle
 import sys
 import time
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -323,6 +324,8 @@ def test_what_best_tries_depends_on_the_rows_and_classes():
     ]  # fmt: skip
     few = candidates.plan(dataclasses.replace(facts, n_rows=1_999), "best")
     assert (len(few.candidates), few.turns) == (2, 4)
+    for n_rows, n in ((8_000, 4), (9_000, 2)):  # up to 100,000 scores many classes have as many turns as few
+        assert candidates.plan(dataclasses.replace(facts, n_rows=n_rows, n_outputs=12), "best").turns == n
     for n_rows, n in ((40_000, 2), (20_000, 3), (1_999, 2)):
         many = candidates.plan(dataclasses.replace(facts, n_rows=n_rows, n_outputs=12), "best").candidates
         assert len(many) == n
@@ -588,6 +591,22 @@ def test_skewed_counts_do_not_explode(given):
     label = rng.poisson(np.where(rng.random(1500) < 0.004, 5000, 0.01)).astype(float)
     model = sw.SapwoodRegressor(objective="poisson", n_jobs=1, **given).fit(table[:1000], label[:1000])
     assert model.predict(table[1000:]).max() < (20 if given.get("recipe") == "adaboost" else 2) * label.max()
+
+
+@pytest.mark.parametrize(("near", "mixed"), [(10.0, True), (-20.0, False)])
+def test_crosses_that_lose_by_little_stay_in_every_other_candidate(monkeypatch, near, mixed) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(2600, 4))
+    y = X[:, 0] + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=2600)
+    owner = import_module("sapwood.boost.auto.fit")
+    monkeypatch.setattr(owner, "CROSSES_NEAR", near)
+    monkeypatch.setattr(owner, "CROSSES_LEAD", 10.0)  # they cannot win
+    given = {"objective": "squared_error", "learning_rate": 0.3, "n_estimators": 60}
+    data = sw.Dataset(X, y, linear_leaves=True, n_jobs=1)
+    one, other = (fit({**given, "n_jobs": n_jobs}, data, "balanced") for n_jobs in (1, 3))
+    assert one.fingerprint() == other.fingerprint()
+    names = [each.name for each in one.chosen.tried if not each.stopped and "other rows" not in each.name]
+    assert [("crosses" in name) for name in names] == [False, mixed]
 
 
 def test_crosses_race_on_few_rows() -> None:

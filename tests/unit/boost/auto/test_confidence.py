@@ -1,5 +1,7 @@
 """The factor on scores of classes: large where no row speaks against it, small beside mistakes, none beside noise."""
 
+from importlib import import_module
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,7 +28,7 @@ class _Scored:
         return float(np.logaddexp(0, -sign * scores[0]).mean())
 
     def n_mistaken(self, scores):
-        return confidence.mistaken(scores, self.label)
+        return confidence.mistaken(scores, self.label).sum()
 
 
 def rule(n=700, noise=0.0, n_classes=2, seed=0):
@@ -82,8 +84,8 @@ def test_other_tasks_have_no_factor():
 
 def test_rows_without_the_highest_score_are_mistaken():
     scores = np.array([[1.0, 0.0, 2.0, 5.0], [0.0, 1.0, 2.0, 6.0], [-1.0, 0.5, 0.0, 7.0]])
-    assert confidence.mistaken(scores, np.array([0.0, 1.0, 0.0, 0.0])) == 2  # a tie, and the last
-    assert confidence.mistaken(np.array([[1.0, -1.0, 0.0]]), np.array([1.0, 1.0, 0.0])) == 2
+    assert confidence.mistaken(scores, np.array([0.0, 1.0, 0.0, 0.0])).tolist() == [False, False, True, True]
+    assert confidence.mistaken(np.array([[1.0, -1.0, 0.0]]), np.array([1.0, 1.0, 0.0])).tolist() == [False, True, True]
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -123,7 +125,9 @@ def test_what_one_candidate_has_seen_puts_all_in_doubt(monkeypatch):
     given = {"objective": "logistic", "learning_rate": 0.3, "n_estimators": 300, "n_jobs": 1}
     data = sw.Dataset(table, label, n_jobs=1)
     believed = fit(given, data, "balanced").chosen
-    monkeypatch.setattr(Contender, "_n_flaws", lambda one: 2 if "leaf-wise" in one.candidate.name else 0)
+    seen = np.array([3, 5])
+    monkeypatch.setattr(Contender, "_mistaken_rows", lambda one: seen[: 2 * ("leaf-wise" in one.candidate.name)])
+    monkeypatch.setattr(import_module("sapwood.boost.auto.fit"), "MOST_SUSPECTS", 0.0)  # they are not tried
     doubted = fit(given, data, "balanced").chosen
     assert 2 * believed.tried[0].rounds < doubted.tried[0].rounds
     assert doubted.factor < 0.5 * believed.factor
@@ -144,6 +148,26 @@ def test_a_wrong_label_among_training_rows_is_seen():
         assert one.n_mistaken(one.scores) == 0
         flaws.append(one.flaws)
     assert flaws == [0, 1]
+
+
+@pytest.mark.parametrize("n_suspects", [1, 4])
+def test_rare_rows_are_told_from_wrong_labels(n_suspects):
+    """Mistaken training rows are held out by halves: they are believed if they get their class all the same."""
+    table, label = rule(3000)
+    given = {"objective": "logistic", "learning_rate": 0.3, "n_estimators": 60, "n_jobs": 1}
+    verdicts = []
+    for wrong in (False, True):
+        suspects = np.array([26, 27, 28, 29])[:n_suspects]  # not held out
+        labels = label.astype(float)
+        labels[suspects] = 1 - label[suspects] if wrong else label[suspects]
+        one = import_module("sapwood.boost.auto.fit")._Fit(given, sw.Dataset(table, labels, n_jobs=1), "fast", None)
+        assert not one.folds[0][suspects].any()
+        one.candidates()
+        for each in one.finished:
+            assert each.n_mistaken(each.scores) == 0
+            each.suspects = suspects
+        verdicts.append(one.cleared())
+    assert verdicts == [True, False]
 
 
 def test_same_bytes_on_any_number_of_threads_with_a_factor():
