@@ -72,7 +72,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 2000,  # and messages, tables that stream by, paths of trees for a device
     "tools": 1290,  # wheels
-    "benchmarks": 2900,  # one script a claim; unseen tables; seconds of survival by round; threads; forests on a GPU
+    "benchmarks": 3030,  # one script a claim; unseen tables; seconds of survival by round; threads; forests on a GPU
     "examples": 70,
 }
 FILE_BUDGET = {"src/sapwood/boost/loops/plain.py": 60}  # the loop rots first
