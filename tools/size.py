@@ -18,7 +18,7 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".cu"}
 # for labels without noise, turns of held-out rows, sums of holders in native code; 62,100: statistics of categories
 # become codes in native code; 63,100: copies of a round side by side, and lines of leaves, on the GPU; 63,800: files of
 # large models without what repeats, prediction that answers splits once and adds groups of trees.
-MAX_SOURCES = 63_850
+MAX_SOURCES = 63_900
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
 WIDE_CLASSES = {
@@ -29,7 +29,7 @@ WIDE_CLASSES = {
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
     "src/sapwood": 830,  # the peers' names of what is here, warnings that others show; what the core has
-    "src/sapwood/params": 2140,  # what to write instead of the peers' names; defaults of other tasks
+    "src/sapwood/params": 2160,  # what to write instead of the peers' names; defaults of other tasks
     "src/sapwood/device": 290,  # and arrays in the memory of a GPU
     "src/sapwood/device/cuda": 2850,  # training, prediction, Shapley values, metrics, tables there; copies, lines
     "src/sapwood/holders": 515,  # blocks with owners; sums that native code packs and adds
@@ -42,8 +42,8 @@ BUDGET: dict[str, int] = {
     "src/sapwood/model": 2570,  # what must hold of a model, apart; the peers' names; parts joined at once; small files
     "src/sapwood/model/convert": 2240,
     "src/sapwood/model/explain": 1345,
-    "src/sapwood/boost": 2380,  # and memory under a limit, and what a GPU has not, and takes
-    "src/sapwood/boost/auto": 1670,  # with the fit of distributions; races, members by worth, turns, doubtful rows
+    "src/sapwood/boost": 2390,  # and memory under a limit, and what a GPU has not, and takes
+    "src/sapwood/boost/auto": 1680,  # with the fit of distributions; races, members by worth, turns, doubtful rows
     "src/sapwood/boost/loops": 380,  # scores of a round that a device adds up
     "src/sapwood/boost/round": 1340,  # the peers' names of callbacks; evaluation rows on a device, what it is told
     "src/sapwood/boost/leaves": 480,

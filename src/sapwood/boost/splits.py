@@ -66,8 +66,8 @@ def holdout(
 
     ``fraction`` of the rows of positive weight, rounded half up, and at least one row. Each of ``classes`` gives its
     share, to within a row, and keeps a row. With ``group``, numbers from 0, whole groups are drawn until they have
-    that many rows. With ``last`` nothing is drawn: the last rows, or groups, are held out. Other turns
-    have other draws.
+    that many rows, but none of more than half of all rows. With ``last`` nothing is drawn: the last rows, or groups,
+    are held out. Other turns have other draws.
     """
     candidates = np.arange(n_rows) if weight is None else np.flatnonzero(weight)
     count = max(1, int(fraction * len(candidates) + 0.5))
@@ -79,10 +79,14 @@ def holdout(
         sizes = np.bincount(group[candidates], minlength=int(group.max()) + 1)
         order = np.argsort(draw(len(sizes)), kind="stable")
         order = order[sizes[order] > 0]
-        chosen = order[: int(np.searchsorted(np.cumsum(sizes[order]), count)) + 1]
-        if len(chosen) == len(order):
+        n_groups = len(order)
+        if not last:  # a group of more than half of the rows is for training
+            order = order[2 * sizes[order] <= len(candidates)] if n_groups > 1 else order
+        enough = int(np.searchsorted(np.cumsum(sizes[order]), count)) + 1
+        chosen = order[: min(enough, max(1, n_groups - 1))]
+        if len(chosen) == n_groups:
             raise DataError(
-                f"validation_fraction={fraction:g} of {len(order)} groups with rows of positive weight leaves none to "
+                f"validation_fraction={fraction:g} of {n_groups} groups with rows of positive weight leaves none to "
                 "train on; give a validation set, or data without group."
             )
         held: Mask = np.isin(group, chosen)

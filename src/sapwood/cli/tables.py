@@ -151,7 +151,8 @@ def batches(path: Path, size: int, text: Sequence[str] = (), numbers: Sequence[s
 
             with csv.open_csv(local, **_csv_options(kind)) as reader:
                 names, inferred = reader.schema.names, dict(zip(reader.schema.names, reader.schema.types, strict=True))
-            types = {name: pa.float64() for name in names if name in numbers or pa.types.is_integer(inferred[name])}
+            whole = [name for name in names if not pa.types.is_boolean(inferred[name])]
+            types = {name: pa.float64() for name in whole if name in numbers or pa.types.is_integer(inferred[name])}
             types |= {name: pa.string() for name in names if name in text}
             with csv.open_csv(local, **_csv_options(kind, types)) as reader:
                 yield from _resized((pa.Table.from_batches([one]) for one in reader), size)

@@ -13,6 +13,7 @@ import numpy as np
 from sapwood.cli import show, subject, tables
 from sapwood.cli.show import Output
 from sapwood.cli.train import say_scores
+from sapwood.data.text import TextColumn
 from sapwood.errors import DataError, ParameterError
 from sapwood.interfaces.kinds import estimators_of
 from sapwood.metric import BINARY, CLASSES
@@ -39,14 +40,11 @@ def predict(
 
 def _batches(booster: Booster, data: Path, size: int) -> Iterator[Any]:
     """Batches of a file, with the types that the model knows."""
-    text = [booster.feature_names[j] for j, one in booster.categories.items() if _is_text(one.values)]
-    numbers = [name for j, name in enumerate(booster.feature_names) if j not in booster.categories]
-    return tables.batches(data, size, text, [] if not booster.named else _plain(booster, numbers))
-
-
-def _plain(booster: Booster, names: list[str]) -> list[str]:
-    """Columns that are read as numbers."""
-    return [name for name in names if name in booster.feature_names]
+    names, several = booster.feature_names, {one.column: one for one in booster.times}
+    text = [names[j] for j, one in booster.categories.items() if _is_text(one.values)]
+    text += [names[j] for j, one in several.items() if isinstance(one, TextColumn)]
+    numbers = [name for j, name in enumerate(names) if j not in booster.categories and j not in several]
+    return tables.batches(data, size, text, numbers if booster.named else [])
 
 
 def _is_text(values: Any) -> bool:

@@ -168,6 +168,12 @@ def names_of(plan: Plan, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(made)
 
 
+def parts_by_column(plan: Plan, names: Sequence[str]) -> dict[str, list[str]]:
+    """The names of the parts of each column that has some; ``names`` are those of the table."""
+    made = iter(names_of(plan, names))
+    return {names[one.column]: [next(made) for _ in one.parts] for one in plan if one.parts}
+
+
 def expand(columns: "Columns", plan: Plan, own: Own | None = None, first: int = 0) -> "Columns":
     """A table whose columns of the plan are numbers, with the parts after all others.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.data import derived
 from sapwood.data.categories import UNSEEN, Dictionary
 from sapwood.errors import ParameterError
 from sapwood.model.trees import Trees
@@ -71,7 +72,8 @@ def check_constraints(
         raise ParameterError("the leaves of this model are linear, and what is proven is proven of constant ones.")
     given = {"monotone_constraints": monotone_constraints, "interaction_constraints": interaction_constraints}
     names, asked = booster.feature_names, {name: one for name, one in given.items() if one is not None}
-    claims = constraints.by_name(resolve(asked), names) if asked else booster.params
+    parts = derived.parts_by_column(booster.times, names[: booster.n_given])
+    claims = constraints.by_name(resolve(asked), names, parts) if asked else booster.params
     if "monotone_constraints" not in claims:
         return Verdicts({}, None, "a model of another library, whose constraints are not read; give them to be checked")
     groups = constraints.groups(claims.get("interaction_constraints"), names)

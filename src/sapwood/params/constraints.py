@@ -17,24 +17,36 @@ N = TypeVar("N", int, float)
 Group = list[int]  # columns that may occur on the same path
 
 
-def by_name(params: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+def by_name(
+    params: Mapping[str, Any], names: Sequence[str], parts: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, Any]:
     """Constraints by the names of columns, as a model keeps them.
 
     params: mapping; resolved parameters.
     names: sequence of str; the columns, in order.
+    parts: mapping, optional; names of the parts of columns that became several (dates, text, lists). What is said of
+      such a column is said of its parts; it has no direction.
     Returns dict: `monotone_constraints` {name: -1 or 1}, `interaction_constraints` (groups of names, or a word),
       `forced_splits`, `feature_weights` and `first_use_penalties` by name; None where there are none.
       `category_encoding` and `statistics` as they are, or by name.
     """
-    groups = params["interaction_constraints"]
+    groups, parts = params["interaction_constraints"], parts or {}
     if isinstance(groups, list):
         columns = [sorted({_column(one, names, "interaction_constraints") for one in group}) for group in groups]
         groups = [[names[column] for column in group] for group in columns]
+        groups = [list(dict.fromkeys([*group, *(x for one in group for x in parts.get(one, ()))])) for group in groups]
+    directions = _numbers(params, "monotone_constraints", names, 0, parts)
+    for one in directions or ():
+        if one in parts:
+            raise ParameterError(
+                f"monotone_constraints names {one!r}, which became several columns ({one!r}, {parts[one][0]!r}, ...); "
+                "these have no common direction. Leave it out, or give the column as a number."
+            )
     forced = params["forced_splits"]
     return {
-        "monotone_constraints": _numbers(params, "monotone_constraints", names, 0),
-        "feature_weights": _numbers(params, "feature_weights", names, 1),
-        "first_use_penalties": _numbers(params, "first_use_penalties", names, 0),
+        "monotone_constraints": directions,
+        "feature_weights": _spread(_numbers(params, "feature_weights", names, 1, parts), parts),
+        "first_use_penalties": _spread(_numbers(params, "first_use_penalties", names, 0, parts), parts),
         "interaction_constraints": groups,
         "forced_splits": None if forced is None else _named(forced, names),
         **{what: _of_columns(params[what], names, what) for what in ("category_encoding", "statistics")},
@@ -88,14 +100,27 @@ def forced(
     return rows
 
 
-def _numbers(params: Mapping[str, Any], what: str, names: Sequence[str], default: float) -> dict[str, Any] | None:
-    """A parameter that has a number for every column, by name; columns with the default are left out."""
+def _spread(given: dict[str, Any] | None, parts: Mapping[str, Sequence[str]]) -> dict[str, Any] | None:
+    """Numbers by name, where parts of a column have its number unless they have their own."""
+    if given is None:
+        return None
+    return {part: number for name, number in given.items() for part in parts.get(name, ())} | given
+
+
+def _numbers(
+    params: Mapping[str, Any], what: str, names: Sequence[str], default: float, parts: Mapping[str, Sequence[str]]
+) -> dict[str, Any] | None:
+    """A parameter that has a number for every column, by name; columns with the default are left out.
+
+    A list has a number for each column of the table; it may have more, for the parts.
+    """
     given = params[what]
     if isinstance(given, list):
-        if len(given) != len(names):
+        of_table = len(names) - sum(map(len, parts.values()))
+        if len(given) not in (of_table, len(names)):
             raise ParameterError(
                 f"{what} has {len(given)} {'directions' if what.startswith('mono') else 'numbers'}, the data "
-                f"{len(names)} columns; give one for each, or a dict of those that are not {default}."
+                f"{of_table} columns; give one for each, or a dict of those that are not {default}."
             )
         given = dict(enumerate(given))
     found = {_column(column, names, what): number for column, number in (given or {}).items()}

@@ -71,6 +71,16 @@ def test_groups_stay_together() -> None:
     assert (fold != splits.folds(4, 7, 1000, group=group)).any()
 
 
+@pytest.mark.parametrize("sizes", [(598, 1, 1), (500, 100), (20, 560, 20)])
+def test_a_group_of_most_rows_is_trained_on(sizes: tuple[int, ...]) -> None:
+    group = np.repeat(np.arange(len(sizes)), sizes).astype(np.int32)
+    for seed in range(6):
+        mask = splits.holdout(seed, 0.2, 600, group=group)
+        assert mask.any()
+        assert not mask[group == np.argmax(sizes)].any()
+    assert splits.holdout(0, 0.2, 600, group=group, last=True)[-1]  # in time the last group is held out, large or not
+
+
 def test_groups_of_no_weight_are_nowhere() -> None:
     group = np.repeat(np.arange(4, dtype=np.int32), 5)
     weight = np.where(group == 2, 0.0, 1.0)

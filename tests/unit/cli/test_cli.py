@@ -403,3 +403,24 @@ def test_distributions_and_survival_are_predicted_not_scored(call: Call, files: 
         refused = call(f"evaluate {name}.sapwood rents.csv --target rent")
         assert refused.status == 2 and "about numbers or classes" in refused.err
         assert call(f"inspect {name}.sapwood").status == 0
+
+
+def test_predict_reads_dates_booleans_and_text_as_evaluate_does(call: Call, tmp_path: Path) -> None:
+    """The file that was trained on, and one whose columns are empty."""
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame({"day": pd.date_range("2020", periods=240, freq="7h").astype(str)})
+    rows["stamp"] = pd.date_range("2020", periods=240, freq="7h", tz="UTC").strftime("%Y-%m-%dT%H:%M:%SZ")
+    rows["member"] = rng.random(240) < 0.5
+    rows["note"] = [f"room {a} with view {b} number {i}" for i, (a, b) in enumerate(rng.integers(0, 9, (240, 2)))]
+    rows["size"] = rng.integers(1, 9, 240)
+    rows["price"] = rows["size"] + 3.0 * rows["member"] + rng.normal(0, 0.1, 240)
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    rows.assign(day=None, stamp=None, member=None, note=None)[:9].to_csv(tmp_path / "empty.csv", index=False)
+    assert call("train out/rows.csv --target price -o out/m.sapwood --rounds 20 --quiet").status == 0
+    for file, n in (("rows", 240), ("empty", 9)):
+        done = call(f"predict out/m.sapwood out/{file}.csv -o out/{file}_p.csv --batch-size 50")
+        assert done.status == 0, done.err
+        assert len(pd.read_csv(tmp_path / f"{file}_p.csv")) == n
+    whole = sw.load(tmp_path / "m.sapwood").predict(pd.read_csv(tmp_path / "rows.csv", parse_dates=["day", "stamp"])
+                                                    .drop(columns="price"))  # fmt: skip
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "rows_p.csv")["prediction"], whole, rtol=1e-12)

@@ -159,3 +159,31 @@ def test_columns_that_have_no_parts() -> None:
         np.testing.assert_array_equal(again.predict(given), model.predict(given))
         np.testing.assert_array_equal(model.predict(given[:1]), model.predict(given)[:1])
         assert model.explain(given[:3]).values.shape == (3, 2)
+
+
+def test_what_is_said_of_a_column_is_said_of_its_parts() -> None:
+    """Groups and weights by column reach the parts of a date; a direction is refused, since parts have none."""
+    table = pd.DataFrame({"d": pd.date_range("2020", periods=800, freq="h"), "c": np.sin(np.arange(800.0))})
+    hour = table["d"].dt.hour
+    swung = np.where(hour < 8, table["c"], -table["c"])
+    params = {"n_estimators": 60, "learning_rate": 0.3}
+    free, grouped = (
+        sw.train(params | more, sw.Dataset(table, swung)) for more in ({}, {"interaction_constraints": [["d", "c"]]})
+    )
+    np.testing.assert_array_equal(free.predict(table), grouped.predict(table))
+    assert grouped.check_constraints()
+    apart = sw.train(params | {"interaction_constraints": [["d"], ["c"]]}, sw.Dataset(table, swung))
+    assert np.mean((apart.predict(table) - swung) ** 2) > 10 * np.mean((free.predict(table) - swung) ** 2)
+    late = (hour >= 8).to_numpy(float)
+    for given in ({"d": 0}, [0, 1]):  # by name, or a number for each column of the table
+        out = sw.train(params | {"feature_weights": given}, sw.Dataset(table, late))
+        used = {out.feature_names[j] for j in set(out.trees.column.tolist()) if j >= 0}
+        assert used <= {"c"}
+    assert sw.train(params | {"monotone_constraints": [0, 1]}, sw.Dataset(table, late)).check_constraints()
+    for bad in ({"d": 1}, [1, 0]):
+        with pytest.raises(ParameterError, match=r"'d'.*several columns.*'d\.month'"):
+            sw.train(params | {"monotone_constraints": bad}, sw.Dataset(table, late))
+    with pytest.raises(ParameterError, match="3 directions, the data 2 columns"):
+        sw.train(params | {"monotone_constraints": [0, 1, 0]}, sw.Dataset(table, late))
+    with pytest.raises(ParameterError, match="several columns"):
+        free.check_constraints(monotone_constraints={"d": 1})

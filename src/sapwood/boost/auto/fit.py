@@ -34,6 +34,8 @@ CANDIDATE_TIME = 0.42  # of a time limit; the second training may take 1.25 time
 RESERVE = 0.95  # of what is left of it that is planned with
 # What a second training needs, and a blend of several models.
 REQUIRED = {"boosting": "plain", "n_parallel_trees": 1, "prune_by_validation": False}
+BY_COLUMN = "feature_weights", "first_use_penalties"  # they say nothing of crosses: a column of weight 0 stays out
+MAX_SYMMETRIC_DEPTH = 16  # of a symmetric tree
 RACE_ROUNDS, FEW_RACE_ROUNDS = 100, 40  # of a race, after which some stop, at most; of a race over few rows
 RACE_RATES = 7.0  # the sum of learning rates in a race
 # What crosses must lower the loss by where rows are few: the comparison is noisy, and crosses overfit.
@@ -46,6 +48,7 @@ NEAR = 0.1  # part of the least loss by which a candidate may stay above it
 SURE = 1000  # rounds after which one that stays further above is stopped; for many classes after the first stage
 WITNESS = 2  # rounds of a candidate, for each of one that is certain, in which it may see wrong labels
 MOST_SUSPECTS = 0.01  # part of the rows that may be mistaken training rows, and rare all the same
+MOST_WEIGHT = 4  # exponent of the mean weight above which weights are no counts of rows
 FEW_THREADS, FEW_ROWS = 4, 8192  # trainings are side by side up to so many threads, or below so many rows
 EVERY = 4  # rounds after which the loss is measured, once there are many: measuring takes a fifth of a round
 
@@ -63,7 +66,8 @@ class _Fit:
         self.data = data = _with_counted_weights(data)
         self.verbose = bool(given.get("verbose"))
         watched = {"early_stopping_rounds": 1, "validation_fraction": candidates.fraction(data.n_rows)}
-        self.spec = spec = make_spec({**watched, **self.given}, data.without_values(), None, watched=False)
+        kept = data if self.given.get("linear_leaves") else data.without_values()
+        self.spec = spec = make_spec({**watched, **self.given}, kept, None, watched=False)
         for name, value in REQUIRED.items():
             if spec.params[name] != value:
                 has = f"{name}={spec.params[name]!r}"
@@ -75,6 +79,7 @@ class _Fit:
         self.facts = Facts.of(data, int((~self.folds[0]).sum()), spec.params, spec.n_outputs)
         self.plan = candidates.plan(self.facts, quality)
         self.crosses, self.joins = self.plan.crosses, self.plan.joins  # whether they are still tried
+        self.crosses &= spec.params["tree_method"] != "exact" and all(spec.params[name] is None for name in BY_COLUMN)
         self.deeper = self.plan.deeper and "max_depth" not in self.given
         self.crossed: Dataset | None = None  # the data with crosses that are worth a race
         self.near = CROSSES_NEAR if len(self.plan.candidates) > 1 else 0.0
@@ -255,10 +260,12 @@ class _Fit:
         return one
 
     def _training(self, candidate: Candidate, data: Dataset, folds: list[Mask]) -> Contender:
-        plan = self.plan
-        return Contender(
-            candidate, self.given, data, folds, every=EVERY, least_fall=plan.least_fall, window=plan.window
-        )
+        plan, given = self.plan, dict(self.given)
+        if candidate.params["grow_policy"] == "symmetric" and "grow_policy" not in given:
+            depth = self.spec.params["max_depth"]  # no limit, or more than such trees have: they keep their own
+            if depth is None or (isinstance(depth, int) and depth > MAX_SYMMETRIC_DEPTH):
+                given.pop("max_depth", None)
+        return Contender(candidate, given, data, folds, every=EVERY, least_fall=plan.least_fall, window=plan.window)
 
     def together(self, jobs: Sequence[Callable[[], T]]) -> list[T]:
         """Call functions that train, side by side where that is quicker, and where nothing of the user's is called."""
@@ -356,15 +363,16 @@ class _Fit:
 
 
 def _with_counted_weights(data: Dataset) -> Dataset:
-    """The data with weights of a mean of at least 1/2: small ones, times a power of two.
+    """The data with weights of a mean from 1/2 to 16: small and large ones, times a power of two.
 
-    Weights that sum to 1 would keep all rows together in one leaf, whose hessian must be `min_child_weight`.
+    Weights that sum to 1 would keep all rows together in one leaf, whose hessian must be `min_child_weight`. Beside
+    large ones the penalties of leaves and their lines would be nothing.
     """
     if data.weight is None:
         return data
     n_counted = total(data.reduce, int(np.count_nonzero(data.weight)))
     _, exponent = frexp(host.weight_sum(data.weight, reduce=data.reduce) / max(1, n_counted))
-    return data if exponent >= 0 else data.with_weight(np.ldexp(data.weight, -exponent))
+    return data if 0 <= exponent <= MOST_WEIGHT else data.with_weight(np.ldexp(data.weight, -exponent))
 
 
 def _lead(best: Contender, other: Contender) -> float:

@@ -667,3 +667,60 @@ def test_a_candidate_is_behind_if_half_of_its_rounds_again_do_not_bring_it_near(
     one.advance(40)
     near = one.loss - (one.losses[19] - one.loss)
     assert one.is_behind(near - 1e-9) and not one.is_behind(near + 1e-9)
+
+
+@pytest.mark.parametrize("quality", ["fast", "balanced"])
+@pytest.mark.parametrize("more", [{"linear_leaves": True}, {"linear_tree": True, "linear_lambda": 5.0}])
+def test_linear_leaves_by_hand(quality, more) -> None:
+    """They are in every candidate, however few rows there are."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(500, 4))
+    y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=500)
+    model = sw.SapwoodRegressor(quality=quality, **more).fit(X, y)
+    kept = [one.name for one in model.chosen_.tried if one.part]
+    assert model.booster_.linear and kept
+    assert sw.train({"quality": quality, "linear_leaves": True}, sw.Dataset(X, y, linear_leaves=True)).linear
+
+
+@pytest.mark.parametrize("max_depth", [-1, 0, 20])
+def test_a_depth_that_symmetric_trees_cannot_have_is_for_the_others(max_depth) -> None:
+    """No limit is LightGBM's default. Symmetric trees keep their own, unless they are asked for by name."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 3))
+    y = X[:, 0] + 0.1 * rng.normal(size=400)
+    names = " ".join(one.name for one in sw.SapwoodRegressor(max_depth=max_depth).fit(X, y).chosen_.tried)
+    assert "symmetric" in names and "leaf-wise" in names
+    with pytest.raises(ParameterError, match="symmetric"):
+        sw.SapwoodRegressor(max_depth=max_depth, grow_policy="symmetric", quality="fast").fit(X, y)
+
+
+@pytest.mark.parametrize("more", [{"feature_weights": {0: 0.0}}, {"first_use_penalties": {0: 1e9}}])
+def test_a_column_that_is_ruled_out_is_in_no_cross(more) -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(2000, 4))
+    y = 3 * X[:, 0] * X[:, 1] + X[:, 2]
+    model = sw.SapwoodRegressor(**more).fit(X, y)
+    other = X.copy()
+    other[:, 0] = 3.0
+    np.testing.assert_array_equal(model.predict(other), model.predict(X))
+    assert len(sw.SapwoodRegressor().fit(X, y).booster_.crosses)
+
+
+def test_exact_trees_have_no_crosses() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(700, 3))
+    model = sw.SapwoodRegressor(tree_method="exact", quality="balanced").fit(X, X[:, 0] * X[:, 1])
+    assert not len(model.booster_.crosses)
+
+
+@pytest.mark.parametrize("exponent", [-30, 20, 60])
+def test_weights_of_any_unit_give_the_same_model(exponent) -> None:
+    """Powers of two of drawn weights; from a mean of 16 on they are no counts of rows."""
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(1500, 4))
+    y = X[:, 0] * X[:, 1] + 0.2 * rng.normal(size=1500)
+    weight = rng.uniform(0.6, 0.9, 1500)
+    one, other = (
+        sw.SapwoodRegressor(quality="fast").fit(X, y, sample_weight=w) for w in (weight, np.ldexp(weight, exponent))
+    )
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
