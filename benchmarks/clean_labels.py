@@ -23,8 +23,9 @@ import sapwood
 from sapwood.boost.auto import confidence
 
 NOISE = 0.0, 0.0003, 0.001, 0.003
-WAYS = {"none": (1.0, 0.0), "doubt": (confidence.MOST, 0.0), "trial": (confidence.MOST, 0.01)}
 auto = importlib.import_module("sapwood.boost.auto.fit")
+# The highest factor, and the part of the rows that may be doubtful.
+WAYS = {"none": (1.0, 0.0), "doubt": (confidence.MOST, 0.0), "trial": (confidence.MOST, auto.MOST_SUSPECTS)}
 
 
 def rules(seed: int) -> tuple[pd.DataFrame, np.ndarray]:

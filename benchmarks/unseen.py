@@ -7,7 +7,8 @@
 
 Both lists were written before anything was measured on them. R packages: tables of 900 rows and more with a column that
 people would predict, without columns that give the target away; those of more than 60,000 rows are cut to as many.
-KEEL: tables of classes of 500 rows and more which are not among the thirty that the defaults were chosen on.
+KEEL: balanced tables of classes of more than 500 rows which are not among the thirty that the defaults were chosen on,
+and seven imbalanced ones.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from sapwood.boost.auto.contender import Contender, Mask
 from sapwood.boost.auto.report import Chosen, Tried
 from sapwood.boost.auto.side_by_side import together
 from sapwood.boost.categories.category_encoding import encoded_columns
+from sapwood.boost.round.growth import MAX_SYMMETRIC_DEPTH
 from sapwood.boost.spec import make_spec
 from sapwood.data.dataset import Dataset
 from sapwood.data.dealt import total
@@ -35,7 +36,6 @@ RESERVE = 0.95  # of what is left of it that is planned with
 # What a second training needs, and a blend of several models.
 REQUIRED = {"boosting": "plain", "n_parallel_trees": 1, "prune_by_validation": False}
 BY_COLUMN = "feature_weights", "first_use_penalties"  # they say nothing of crosses: a column of weight 0 stays out
-MAX_SYMMETRIC_DEPTH = 16  # of a symmetric tree
 RACE_ROUNDS, FEW_RACE_ROUNDS = 100, 40  # of a race, after which some stop, at most; of a race over few rows
 RACE_RATES = 7.0  # the sum of learning rates in a race
 # What crosses must lower the loss by where rows are few: the comparison is noisy, and crosses overfit.
