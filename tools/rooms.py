@@ -15,6 +15,7 @@ CORE = PACKAGE / "core"
 # A room may import itself and the rooms of the lines above its own, never those below it or beside it.
 ORDER = [
     ["errors", "version"],
+    ["system"],
     ["params"],
     ["device"],
     ["math", "reduce"],
@@ -36,6 +37,19 @@ TABLES = {"narwhals", "pandas", "polars", "pyarrow"}
 TABLE_FILES = {"data/ingest": "anywhere", "model/text.py": "in a function", "cli/": "in a function"}
 # A method that hands the model on to a later room imports it when it is called.
 HANDS_ON = {"model/booster.py": ("report",)}
+# Only system/ writes, replaces and deletes files and starts processes, so that its promises hold for all of them.
+WRITES = re.compile(
+    r"(shutil\.(rmtree|move|copy\w*)|os\.(replace|rename|renames|remove|removedirs|unlink|rmdir|mkdir|makedirs|link"
+    r"|symlink|truncate|system|popen|exec\w*|spawn\w*|posix_spawn\w*|fork)|tempfile\.\w+|subprocess\.\w+|np\.save\w*)"
+)
+WRITING_METHODS = {
+    "unlink", "rmdir", "mkdir", "touch", "write_text", "write_bytes", "rename", "symlink_to", "hardlink_to", "tofile",
+    "chmod", "savefig", "to_csv", "to_parquet", "to_pickle", "dump",
+}  # fmt: skip
+OWN_MODULES = ("host.", "ingest.")  # of this package; their functions have such names too
+WRITING_MODES = re.compile("[wax+]")
+# The checkpoint adds to a file of its own, which it has checked and locked.
+WRITERS = {"boost/checkpoint.py": ("open",)}
 DEVICES = ("cpu", "cuda")  # modules of device/: the others get one by its name, so that any can take its place
 
 # Rooms of the core: a file may include its own room and those before it. `cpu/` stands for `cuda/` too, whose rooms
@@ -101,7 +115,10 @@ def check_python(path: Path) -> Iterator[tuple[int, str]]:
     if here not in LEVEL:
         yield 1, f"{here} is not in the order of rooms; give it a place in tools/rooms.py"
         return
-    for line, target, inside in imports(ast.parse(path.read_text(), name)):
+    tree = ast.parse(path.read_text(), name)
+    if here != "system":
+        yield from check_writes(tree, name)
+    for line, target, inside in imports(tree):
         top, _, rest = target.partition(".")
         if top == "relative":
             yield line, f"relative import; write sapwood.{here}..."
@@ -122,6 +139,32 @@ def check_python(path: Path) -> Iterator[tuple[int, str]]:
                 yield line, f"imports {target}, which is no room; import from the file that defines it"
             elif other != here and LEVEL[other] >= LEVEL[here] and not (inside and other in HANDS_ON.get(name, ())):
                 yield line, f"{here} imports {other}, which comes after it or stands beside it"
+
+
+def check_writes(tree: ast.AST, name: str) -> Iterator[tuple[int, str]]:
+    """Calls of one Python file that write, replace or delete a file, or start a process: line and complaint."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = ast.unparse(node.func)
+        method = called.rpartition(".")[2]
+        is_method = method in WRITING_METHODS and isinstance(node.func, ast.Attribute)
+        is_open = called in ("open", "os.open", "io.open", "Path.open") and any(map(is_writing_mode, arguments(node)))
+        forbidden = WRITES.fullmatch(called) or (is_method and not called.startswith(OWN_MODULES)) or is_open
+        if forbidden and called not in WRITERS.get(name, ()):
+            yield node.lineno, f"calls {called}; only system/ writes and deletes files and starts processes"
+
+
+def arguments(call: ast.Call) -> list[ast.expr]:
+    """All arguments of a call but the first one, which is the path."""
+    return [*call.args[1:], *(keyword.value for keyword in call.keywords)]
+
+
+def is_writing_mode(argument: ast.expr) -> bool:
+    """Whether an argument opens a file for writing: a mode such as "wb", or a flag such as os.O_RDWR."""
+    if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+        return len(argument.value) <= 3 and bool(WRITING_MODES.search(argument.value))
+    return bool(re.search(r"O_(WRONLY|RDWR|CREAT|TRUNC|APPEND)", ast.unparse(argument)))
 
 
 def check_native(path: Path) -> Iterator[tuple[int, str]]:

@@ -17,8 +17,9 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".cu"}
 # values, metrics; files of survival, holders that own columns); 61,500: trees side by side on the GPU; 61,900: a factor
 # for labels without noise, turns of held-out rows, sums of holders in native code; 62,100: statistics of categories
 # become codes in native code; 63,100: copies of a round side by side, and lines of leaves, on the GPU; 63,800: files of
-# large models without what repeats, prediction that answers splits once and adds groups of trees.
-MAX_SOURCES = 63_900
+# large models without what repeats, prediction that answers splits once and adds groups of trees;
+# 65,500: one writer of files, isolated children, kinds of outputs, names that are shown safely (issue 36).
+MAX_SOURCES = 65_500
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
 WIDE_CLASSES = {
@@ -29,6 +30,7 @@ WIDE_CLASSES = {
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
     "src/sapwood": 830,  # the peers' names of what is here, warnings that others show; what the core has
+    "src/sapwood/system": 600,  # the one writer, marked folders, kinds of outputs, isolated children
     "src/sapwood/params": 2160,  # what to write instead of the peers' names; defaults of other tasks
     "src/sapwood/device": 290,  # and arrays in the memory of a GPU
     "src/sapwood/device/cuda": 2850,  # training, prediction, Shapley values, metrics, tables there; copies, lines
@@ -39,7 +41,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/objective": 1150,
     "src/sapwood/objective/distributions": 1350,  # sixteen families
     "src/sapwood/metric": 1480,
-    "src/sapwood/model": 2570,  # what must hold of a model, apart; the peers' names; parts joined at once; small files
+    "src/sapwood/model": 2590,  # what must hold of a model, apart; the peers' names; parts joined at once; small files
     "src/sapwood/model/convert": 2240,
     "src/sapwood/model/explain": 1345,
     "src/sapwood/boost": 2390,  # and memory under a limit, and what a GPU has not, and takes
@@ -50,7 +52,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/boost/categories": 620,  # statistics become codes; trees are read when combinations change
     "src/sapwood/interfaces": 2935,  # files of survival, and of other estimators; shap's explainer
     "src/sapwood/report": 1330,
-    "src/sapwood/cli": 2100,  # ten commands; mistakes in flags, files and paths are said in words
+    "src/sapwood/cli": 2180,  # ten commands; mistakes in flags, files and paths are said in words
     "src/sapwood/plot": 1550,  # sixteen plots; where they draw, in one place
     "src/sapwood/dask": 1575,  # and arguments of fit, scores, errors and warnings shown at the client
     "src/sapwood/core": 85,
@@ -71,7 +73,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cuda": 4250,  # categories, samplers, vector leaves, ranks of splits, metrics, lines of leaves
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 2000,  # and messages, tables that stream by, paths of trees for a device
-    "tools": 1290,  # wheels
+    "tools": 1320,  # wheels
     "benchmarks": 3030,  # one script a claim; unseen tables; seconds of survival by round; threads; forests on a GPU
     "examples": 70,
 }

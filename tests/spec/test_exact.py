@@ -18,6 +18,7 @@ from sapwood.data import container
 from sapwood.data.dataset_file import KIND, VERSION, _checked
 from sapwood.errors import DataError, ParameterError
 from sapwood.params import resolve
+from sapwood.system import writing
 from spec.cases import FORCED, OBJECTIVES, ODD, POLICIES, RULES, SAMPLERS, SMALL, WEIGHTS
 from spec.helpers import (
     assert_equal,
@@ -191,7 +192,7 @@ def test_files_without_a_tree_method_are_histograms(tmp_path: Path) -> None:
     data = Dataset(np.arange(9.0)[:, None])
     data.save(tmp_path / "data")
     arrays, fields = container.unpack((tmp_path / "data").read_bytes(), KIND, VERSION, DataError)
-    container.write(
+    writing.write(
         tmp_path / "old", container.pack(KIND, VERSION, arrays, {k: v for k, v in fields.items() if k != "tree_method"})
     )
     old = Dataset.load(tmp_path / "old")

@@ -517,7 +517,8 @@ ELSEWHERE = {
     37: [
         "unit/model/test_io.py::test_a_save_that_fails_leaves_everything_as_it_was",
         "unit/model/test_io.py::test_a_full_disk_leaves_everything_as_it_was",
-        "unit/data/test_container.py::test_write_removes_what_a_killed_process_left",
+        "unit/system/test_writing.py::test_what_a_killed_process_left_is_removed",
+        "system/test_writing_faults.py::test_a_killed_command_leaves_the_old_file",
     ],
     39: [
         "unit/model/test_io.py::test_every_truncation_raises",

@@ -24,6 +24,7 @@ from sapwood.data import container
 from sapwood.device import Tree
 from sapwood.errors import CheckpointError
 from sapwood.params import defaults
+from sapwood.system import writing
 
 try:
     import fcntl
@@ -154,9 +155,11 @@ def _record(raw: bytes) -> bytes:
 
 def _open(path: str, header: Callable[[], bytes]) -> BinaryIO:
     """The file for reading and writing, locked; made as a whole where there is none, or an empty one."""
+    if writing.is_written_into(path):
+        raise CheckpointError(f"{path} is a pipe or a device, which cannot be read again; give the path of a file.")
     while True:
         if not os.path.exists(path) or os.path.getsize(path) == 0:
-            container.write(path, header())
+            writing.write(path, header())
         file = open(path, "r+b")  # noqa: SIM115 (open as long as the training)
         try:
             if fcntl is not None:

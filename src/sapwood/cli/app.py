@@ -46,6 +46,7 @@ Task = Annotated[str, typer.Option(help="auto, regression or classification.")]
 Metric = Annotated[list[str] | None, typer.Option("--metric", "-m", help="Metric to print. May be repeated.")]
 Seed = Annotated[int | None, typer.Option(help="Seed of all random choices.", show_default="0")]
 Threads = Annotated[int | None, typer.Option(help="Threads; all by default. They do not change the model.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file of another kind, whatever its name is.")]
 Seconds = Annotated[float | None, typer.Option("--time-limit", help="Seconds that it may take.")]
 
 
@@ -118,6 +119,7 @@ def train(
     metric: Metric = None,
     seed: Seed = None,
     threads: Threads = None,
+    force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -139,7 +141,7 @@ def train(
             "target": target, "output": output, "task": task, "valid": valid, "holdout": holdout, "folds": folds,
             "save_holdout": save_holdout, "time_column": time_column, "weight": weight, "drop": drop, "keep": keep,
             "quality": quality, "rounds": rounds, "early_stopping": early_stopping, "time_limit": time_limit,
-            "metric": metric, "seed": seed, "threads": threads, "param": param,
+            "metric": metric, "seed": seed, "threads": threads, "param": param, "force": force or None,
         }  # fmt: skip
         work.train(data, settings_of(config, flags), out, config)
 
@@ -155,6 +157,7 @@ def predict(
     raw: Annotated[bool, typer.Option(help="Write raw scores (log-odds, say) instead.")] = False,
     keep: Annotated[list[str] | None, typer.Option(help="Column of the file to copy. May be repeated.")] = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Rows in memory at once; changes no prediction.")] = 65536,
+    force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -165,7 +168,7 @@ def predict(
     from sapwood.cli import use
 
     out = Output(quiet, as_json)
-    _do(out, lambda: use.predict(model, data, output, batch_size, proba, raw, keep or [], out))
+    _do(out, lambda: use.predict(model, data, output, batch_size, proba, raw, keep or [], force, out))
 
 
 @app.command()
@@ -192,6 +195,7 @@ def explain(
     kind: Annotated[str, typer.Option(help="Kind of importance: shap, permutation, total_gain, ...")] = "shap",
     target: KnownTarget = None,
     top: Annotated[int, typer.Option(min=1, help="How many columns to print.")] = 10,
+    force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -202,7 +206,7 @@ def explain(
     from sapwood.cli import use
 
     out = Output(quiet, as_json)
-    _do(out, lambda: use.explain(model, data, output, row, kind, target, top, out))
+    _do(out, lambda: use.explain(model, data, output, row, kind, target, top, force, out))
 
 
 @app.command()
@@ -213,6 +217,7 @@ def report(
     target: KnownTarget = None,
     train: Annotated[Path | None, typer.Option(help="File with the training rows: adds drift and their curve.")] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -224,7 +229,7 @@ def report(
     from sapwood.cli import use
 
     out = Output(quiet, as_json)
-    _do(out, lambda: use.report(model, data, output, target, train, title, out))
+    _do(out, lambda: use.report(model, data, output, target, train, title, force, out))
 
 
 @app.command()
@@ -249,6 +254,7 @@ def inspect(
 def convert(
     model: Model,
     output: Annotated[Path, typer.Option("--output", "-o", help="File to write: .sapwood, .onnx, .c or .json.")],
+    force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -259,7 +265,7 @@ def convert(
     from sapwood.cli import model as work
 
     out = Output(quiet, as_json)
-    _do(out, lambda: work.convert(model, output, out))
+    _do(out, lambda: work.convert(model, output, force, out))
 
 
 @app.command()
@@ -277,6 +283,7 @@ def tune(
     param: Params = None,
     seed: Seed = None,
     threads: Threads = None,
+    force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -293,7 +300,7 @@ def tune(
     def run_it() -> None:
         flags = {
             "target": target, "task": task, "metric": [metric] if metric else [], "weight": weight, "drop": drop,
-            "time_limit": time_limit, "seed": seed, "threads": threads, "param": param,
+            "time_limit": time_limit, "seed": seed, "threads": threads, "param": param, "force": force or None,
         }  # fmt: skip
         work.tune(data, settings_of(None, flags), trials, folds, output, out)
 

@@ -3,10 +3,7 @@
 In: nothing. Out: versions, threads, instruction set, devices, and a check that threads do not change a model.
 """
 
-import os
 import platform
-import subprocess
-import sys
 from importlib import metadata
 
 from sapwood import __version__
@@ -17,16 +14,14 @@ from sapwood.device import host
 from sapwood.device.threads import threads
 from sapwood.errors import SapwoodError
 from sapwood.interfaces.doctor import doctor as devices
+from sapwood.system import child
 
 PACKAGES = {
     "numpy": "", "scikit-learn": "", "narwhals": "", "pyarrow": "cli", "typer": "cli", "rich": "cli",
     "matplotlib": "plot", "onnx": "onnx", "optuna": "tune", "cupy-cuda12x": "cuda",
 }  # fmt: skip
-CHECK = """
-import sys
-from sapwood.cli.doctor import fingerprints
-print(*fingerprints([1]))
-"""
+CHECK = "print(*fingerprints([1]))"
+MAX_SECONDS, MAX_BYTES = 120, 2**31
 
 
 def doctor(output: Output) -> None:
@@ -66,10 +61,18 @@ def fingerprints(n_jobs: list[int]) -> list[str]:
 
 def _elsewhere(isa: str) -> str:
     """The same in a process of its own, where the instruction set can be chosen."""
-    done = subprocess.run(
-        [sys.executable, "-c", CHECK], env={**os.environ, "SAPWOOD_ISA": isa}, capture_output=True, text=True
-    )
-    return done.stdout.strip() or f"failed: {done.stderr.strip().splitlines()[-1:]}"
+    try:
+        printed = child.run(
+            "from sapwood.cli.doctor import fingerprints",
+            CHECK,
+            seconds=MAX_SECONDS,
+            n_bytes=MAX_BYTES,
+            with_package=True,
+            environment={"SAPWOOD_ISA": isa},
+        )
+    except child.ChildError as cause:
+        return f"failed: {cause}"
+    return printed.strip()
 
 
 def _version(name: str) -> str | None:

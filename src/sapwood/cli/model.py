@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from sapwood.cli import show, subject, tables
+from sapwood.cli import outputs, show, subject, tables
 from sapwood.cli.show import Output
 from sapwood.errors import ParameterError
+from sapwood.model.convert import export
 from sapwood.params import defaults
+from sapwood.system import kinds
 
 MAX_SHOWN = 200  # characters of a parameter
+KINDS = {".sapwood": kinds.MODEL, **export.KINDS}
 TARGETS = {".sapwood": "Sapwood", ".onnx": "ONNX", ".c": "C", ".json": "XGBoost's JSON"}
 
 
@@ -80,7 +83,7 @@ def _kind(booster: Any, column: int) -> str:
     return "number"
 
 
-def convert(path: Path, to: Path, output: Output) -> None:
+def convert(path: Path, to: Path, force: bool, output: Output) -> None:
     """Write a model in another format, which the end of the name says."""
     tables.check_paths({"the model to convert": path}, {"--output": to})
     booster = subject.load(path)
@@ -88,15 +91,10 @@ def convert(path: Path, to: Path, output: Output) -> None:
     if suffix not in TARGETS:
         choices = ", ".join(f"{end} ({name})" for end, name in TARGETS.items())
         raise ParameterError(f"{to.name}: the name does not say the format; it must end in one of {choices}.")
-    with tables.replacing(to) as beside:
-        other = beside.with_name(beside.name + suffix)  # the end of the name says the format
-        try:
-            if suffix == ".sapwood":
-                booster.save(other)
-            else:
-                booster.export(other)
-            other.replace(beside)
-        finally:
-            other.unlink(missing_ok=True)
+    outputs.check(to, KINDS[suffix], force)
+    if suffix == ".sapwood":
+        booster.save(to, force=force)
+    else:
+        booster.export(to, force=force)
     size = to.stat().st_size
     output.result(f"{TARGETS[suffix]} model written to {to} ({size:,} bytes)", output=str(to), bytes=size)

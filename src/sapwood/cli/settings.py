@@ -41,6 +41,7 @@ class Settings:
     threads: int | None = None
     quiet: bool = False
     json: bool = False
+    force: bool = False
     params: dict[str, Any] = field(default_factory=dict)
 
 
@@ -51,7 +52,7 @@ TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     **dict.fromkeys(LISTS, ((str, list), "text or a list of texts")),
     **dict.fromkeys(("folds", "rounds", "early_stopping", "seed", "threads"), ((int,), "a whole number")),
     **dict.fromkeys(("holdout", "time_limit"), ((int, float), "a number")),
-    **dict.fromkeys(("quiet", "json"), ((bool,), "true or false")),
+    **dict.fromkeys(("quiet", "json", "force"), ((bool,), "true or false")),
     "params": ((dict,), "a table: write it as [params]"),
 }
 # setting: the parameter that is the same

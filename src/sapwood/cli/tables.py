@@ -4,15 +4,13 @@ In: a path. Out: Arrow tables; and back.
 """
 
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from sapwood.errors import DataError, ParameterError, suggest
+from sapwood.system import folders, writing
 
 FORMATS = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet",
@@ -53,16 +51,14 @@ def _local(path: Path) -> Path:
     if not _spool:
         if sys.stdin is None or sys.stdin.isatty():
             raise DataError(f"{path} means CSV from standard input, but nothing is piped into it.")
-        with tempfile.NamedTemporaryFile(prefix="sapwood-", suffix=".csv", delete=False) as file:
-            _spool.append(Path(file.name))
-            shutil.copyfileobj(sys.stdin.buffer, file)
+        _spool.append(folders.temporary_copy(sys.stdin.buffer, ".csv"))
     return _spool[0]
 
 
 def forget_stdin() -> None:
     """Remove the copy of standard input."""
     while _spool:
-        _spool.pop().unlink(missing_ok=True)
+        folders.remove_copy(_spool.pop())
 
 
 def check_paths(inputs: dict[str, Path | None], outputs: dict[str, Path | None]) -> None:
@@ -174,38 +170,42 @@ def _resized(tables: Iterable[Any], size: int) -> Iterator[Any]:
             yield table.slice(first, size)
 
 
+def column_names(path: Path) -> list[str]:
+    """The names of the columns of a file; none where it cannot be read as a table."""
+    try:
+        first = next(batches(path, 1), None)
+    except DataError:
+        return []
+    return [] if first is None else list(first.column_names)
+
+
 def values(table: Any, name: str) -> Any:
     """A column as a NumPy array; text as objects, missing as None or NaN."""
     column = table.column(name)
     return column.to_numpy()
 
 
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A path beside the target to write to; it takes the target's place at the end, and vanishes if anything fails."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        yield beside
-        os.replace(beside, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            beside.unlink()
-        raise
-
-
 def write(path: Path | None, tables: Iterable[Any], out: Any = None) -> int:
     """Write tables one after the other into a file, or as CSV to `out`; the number of rows."""
     if path is None:
         return _write_csv(out, tables, ",")
-    kind = format_of(path)
+    kind = format_to_write(path)
     check_folder(path)
-    with replacing(path) as beside:
+    with writing.replacing(path) as file:
         if kind in ("csv", "tsv"):
-            with open(beside, "wb") as file:
-                return _write_csv(file, tables, "," if kind == "csv" else "\t")
+            return _write_csv(file, tables, "," if kind == "csv" else "\t")
         if kind == "jsonl":
-            return _write_lines(beside, tables)
-        return _write_arrow(beside, tables, kind)
+            return _write_lines(file, tables)
+        return _write_arrow(file, tables, kind)
+
+
+def format_to_write(path: Path) -> str:
+    """The format of a table that will be written; a pipe or a device whose name says nothing gets CSV."""
+    if path.suffix.lower() in FORMATS:
+        return FORMATS[path.suffix.lower()]
+    if writing.is_written_into(path):
+        return "csv"
+    raise DataError(f"{path}: a table is written to a file whose name ends in one of {', '.join(FORMATS)}.")
 
 
 def _write_csv(file: Any, tables: Iterable[Any], delimiter: str) -> int:
@@ -219,19 +219,18 @@ def _write_csv(file: Any, tables: Iterable[Any], delimiter: str) -> int:
     return rows
 
 
-def _write_lines(path: Path, tables: Iterable[Any]) -> int:
+def _write_lines(file: BinaryIO, tables: Iterable[Any]) -> int:
     import json
 
     rows = 0
-    with open(path, "w", encoding="utf-8") as file:
-        for table in tables:
-            for row in table.to_pylist():
-                file.write(json.dumps(row, default=str) + "\n")
-            rows += table.num_rows
+    for table in tables:
+        for row in table.to_pylist():
+            file.write(json.dumps(row, default=str).encode() + b"\n")
+        rows += table.num_rows
     return rows
 
 
-def _write_arrow(path: Path, tables: Iterable[Any], kind: str) -> int:
+def _write_arrow(file: BinaryIO, tables: Iterable[Any], kind: str) -> int:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -240,9 +239,9 @@ def _write_arrow(path: Path, tables: Iterable[Any], kind: str) -> int:
         for table in tables:
             if writer is None:
                 writer = (
-                    parquet.ParquetWriter(path, table.schema)
+                    parquet.ParquetWriter(file, table.schema)
                     if kind == "parquet"
-                    else pa.ipc.new_file(path, table.schema)
+                    else pa.ipc.new_file(file, table.schema)
                 )
             writer.write_table(table)
             rows += table.num_rows

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.boost.round.callback import Callback
-from sapwood.cli import show, subject, tables
+from sapwood.cli import outputs, show, subject, tables
 from sapwood.cli.settings import SAME, Settings, said
 from sapwood.cli.show import Output
 from sapwood.errors import DataError
 from sapwood.interfaces.sklearn import SapwoodClassifier, SapwoodRegressor
 from sapwood.report.scores import Score, scores
+from sapwood.system import kinds
 
 
 def train(path: Path, settings: Settings, output: Output, config: Path | None = None) -> None:
@@ -26,6 +27,8 @@ def train(path: Path, settings: Settings, output: Output, config: Path | None = 
         {"the file with the rows": path, "--valid": settings.valid, "--config": config},
         {"--output": settings.output, "--save-holdout": settings.save_holdout},
     )
+    outputs.check(settings.output, kinds.MODEL, settings.force)
+    outputs.check_table_name(settings.save_holdout, settings.force)
     table, y, weight = rows_of(path, settings, output)
     kind = task_of(y, settings, output)
     y = np.asarray(y.astype(str), object) if kind == "classification" and y.dtype.kind == "O" else y
@@ -45,7 +48,7 @@ def train(path: Path, settings: Settings, output: Output, config: Path | None = 
         if n_held and settings.save_holdout is not None:
             whole = tables.read(path)
             whole = subject.without_missing(whole, str(settings.target), Output(True))
-            tables.write(settings.save_holdout, [whole.filter(held)])
+            outputs.write_rows(settings.save_holdout, "the rows held out now", whole.filter(held), settings.force)
             output.say(f"{n_held:,} held-out rows written to {settings.save_holdout}")
         part = None if weight is None else weight[~held]
         model = _fit(table.filter(~held), y[~held], part, kind, settings, output)
@@ -63,7 +66,7 @@ def train(path: Path, settings: Settings, output: Output, config: Path | None = 
     output.found |= {"task": kind, "seconds": seconds, "fingerprint": booster.fingerprint(), **about}
     output.found["objective"] = booster.objective
     if settings.output is not None:
-        booster.save(settings.output)
+        booster.save(settings.output, force=settings.force)
         output.result(f"model written to {settings.output}", model=str(settings.output))
     else:
         output.say("the model was not kept: say -o model.sapwood to write it.")

@@ -14,7 +14,7 @@ import numpy as np
 
 from sapwood.boost.cv import cv
 from sapwood.boost.round.callback import Round
-from sapwood.cli import show, tables
+from sapwood.cli import outputs, show, tables
 from sapwood.cli.settings import Settings
 from sapwood.cli.show import Output
 from sapwood.cli.train import rows_of, task_of
@@ -22,6 +22,7 @@ from sapwood.data.dataset import Dataset
 from sapwood.errors import ParameterError
 from sapwood.interfaces import target as targets
 from sapwood.metric import METRICS
+from sapwood.system import kinds, writing
 
 MAX_ROUNDS, PATIENCE = 2000, 40
 # name: (low, high, on a logarithmic scale, whole numbers)
@@ -45,6 +46,7 @@ def tune(path: Path, settings: Settings, n_trials: int, n_folds: int, to: Path |
     if n_trials < 1 or n_folds < 2:
         raise ParameterError("--trials must be 1 or more, and --folds 2 or more.")
     tables.check_paths({"the file with the rows": path}, {"--output": to})
+    outputs.check(to, kinds.SETTINGS, settings.force)
     table, y, weight = rows_of(path, settings, output)
     kind = task_of(y, settings, output)
     data, fixed = _dataset(table, y, weight, kind, settings)
@@ -183,9 +185,8 @@ def _optuna(measure: Callable[..., float], n_trials: int, end: float, seed: int)
 
 def _write(to: Path, settings: Settings, kind: str, params: dict[str, Any]) -> None:
     """A TOML file that ``sapwood train --config`` reads."""
-    lines = [f"target = {json.dumps(settings.target)}", f'task = "{kind}"']
+    lines = [kinds.TOML_MARK, f"target = {json.dumps(settings.target)}", f'task = "{kind}"']
     lines += [f"drop = {json.dumps(settings.drop)}"] if settings.drop else []
     lines += [f"weight = {json.dumps(settings.weight)}"] if settings.weight else []
     lines += ["", "[params]", *(f"{name} = {json.dumps(value)}" for name, value in params.items())]
-    with tables.replacing(to) as beside:
-        beside.write_text("\n".join(lines) + "\n")
+    writing.write(to, ("\n".join(lines) + "\n").encode())

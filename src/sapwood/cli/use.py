@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sapwood.cli import show, subject, tables
+from sapwood.cli import outputs, show, subject, tables
 from sapwood.cli.show import Output
 from sapwood.cli.train import say_scores
 from sapwood.data.text import TextColumn
@@ -20,22 +20,34 @@ from sapwood.metric import BINARY, CLASSES
 from sapwood.model.booster import Booster
 from sapwood.report import refuse_other
 from sapwood.report.scores import scores
+from sapwood.system import kinds
 
 
 def predict(
-    model: Path, data: Path, to: Path | None, batch_size: int, proba: bool, raw: bool, keep: list[str], output: Output
+    model: Path,
+    data: Path,
+    to: Path | None,
+    batch_size: int,
+    proba: bool,
+    raw: bool,
+    keep: list[str],
+    force: bool,
+    output: Output,
 ) -> None:
     """Write predictions, batch by batch."""
     tables.check_paths({"the model": model, "the file with the rows": data}, {"--output": to})
+    outputs.check_table_name(to, force)
     booster = subject.load(model, data)
     if proba and not _names(booster):
         raise ParameterError("--proba is for models that predict classes; this one predicts numbers.")
     if output.as_json and to is None:
         raise ParameterError("--json prints what was done, so predictions need a file then: -o predictions.csv.")
-    stream = getattr(sys.stdout, "buffer", sys.stdout)
-    rows = tables.write(to, _predicted(booster, data, batch_size, proba, raw, keep), stream)
-    if to is not None:
-        output.result(f"{rows:,} predictions written to {to}", rows=rows, output=str(to))
+    predictions = _predicted(booster, data, batch_size, proba, raw, keep)
+    if to is None:
+        tables.write(None, predictions, getattr(sys.stdout, "buffer", sys.stdout))
+        return
+    rows = outputs.write_table(to, "a table with these predictions", predictions, force)
+    output.result(f"{rows:,} predictions written to {to}", rows=rows, output=str(to))
 
 
 def _batches(booster: Booster, data: Path, size: int) -> Iterator[Any]:
@@ -106,10 +118,19 @@ def evaluate(model: Path, data: Path, target: str | None, metric: list[str], out
 
 
 def explain(
-    model: Path, data: Path, to: Path | None, row: int | None, kind: str, target: str | None, top: int, output: Output
+    model: Path,
+    data: Path,
+    to: Path | None,
+    row: int | None,
+    kind: str,
+    target: str | None,
+    top: int,
+    force: bool,
+    output: Output,
 ) -> None:
     """Shapley values of all rows into a file, reasons for one row, or the importance of columns on these rows."""
     tables.check_paths({"the model": model, "the file with the rows": data}, {"--output": to})
+    outputs.check_table_name(to, force)
     booster = subject.load(model, data)
     table = tables.read(data)
     X = subject.features(booster, table)
@@ -119,7 +140,7 @@ def explain(
         output.result(booster.why(X.slice(row, 1), n=top), row=row, **_values(booster, X.slice(row, 1)))
         return
     if to is not None:
-        rows = tables.write(to, _contributions(booster, X))
+        rows = outputs.write_table(to, "a table with Shapley values of this model", _contributions(booster, X), force)
         output.result(f"Shapley values of {rows:,} rows written to {to}", rows=rows, output=str(to))
         return
     given: dict[str, Any] = {"X": X}
@@ -165,12 +186,20 @@ def _contributions(booster: Booster, X: Any, size: int = 10_000) -> Iterator[Any
 
 
 def report(
-    model: Path, data: Path, to: Path, target: str | None, train: Path | None, title: str | None, output: Output
+    model: Path,
+    data: Path,
+    to: Path,
+    target: str | None,
+    train: Path | None,
+    title: str | None,
+    force: bool,
+    output: Output,
 ) -> None:
     """Write the page about a model."""
     tables.check_paths({"the model": model, "--data": data, "--train": train}, {"--output": to})
+    outputs.check(to, kinds.REPORT, force)
     booster = subject.load(model)
     X, y = subject.labelled(booster, data, target, output)
     both = None if train is None else subject.labelled(booster, train, target, Output(True))
-    text = booster.report(X, y, to, train=both, title=title or f"{model.name} on {data.name}")
+    text = booster.report(X, y, to, train=both, title=title or f"{model.name} on {data.name}", force=force)
     output.result(f"report written to {to} ({len(text) / 1e6:.1f} MB)", output=str(to), rows=len(y))

@@ -1,6 +1,6 @@
 """The file format of everything saved: the safetensors container with one digest over every byte.
 
-In: named arrays and a JSON object. Out: bytes, or a file that is either the old one or the new one, whole.
+In: named arrays and a JSON object. Out: bytes, and back.
 
     length     header                                                        values
     8 bytes    JSON: of every array dtype, shape, data_offsets; spaces       of one array after the other
@@ -10,25 +10,14 @@ The library safetensors reads these files too. It is not used here: it has no bu
 
 import json
 import math
-import os
-import secrets
-import stat
-import time
 from collections.abc import Mapping
-from contextlib import suppress
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.errors import SapwoodError
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 ENTRY = "sapwood"  # the one entry of the header that is not of an array
 BLANK = "0" * 64  # stands where the digest goes while the digest is made
@@ -141,58 +130,3 @@ def _parse(text: bytes | str) -> dict[str, Any]:
 
     parsed: dict[str, Any] = json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
     return parsed
-
-
-def write(path: str | os.PathLike[str], raw: bytes) -> None:
-    """Replace a file as a whole: after a crash at any moment there is the old content or the new one.
-
-    The file keeps its permissions. A pipe or a device is written to, not replaced.
-    """
-    target = Path(os.path.realpath(path))  # a link stays, what it points to is replaced
-    try:
-        old = os.stat(target) if target.exists() else None
-        if old is not None and not stat.S_ISREG(old.st_mode) and not stat.S_ISDIR(old.st_mode):
-            with open(target, "wb") as file:
-                file.write(raw)
-            return
-        _replace(target, raw, old)
-    except OSError as cause:  # about the file that was asked for
-        raise OSError(cause.errno, cause.strerror or str(cause), os.fspath(path)) from cause
-
-
-def _replace(target: Path, raw: bytes, old: os.stat_result | None) -> None:
-    """Write a new file beside the old one, then give it the name of the old one."""
-    _remove_unfinished(target.parent)
-    beside = target.with_name(f".sapwood-{secrets.token_hex(8)}.part")
-    try:
-        with open(beside, "xb") as file:
-            if fcntl is not None:  # for as long as the file is open: no other process takes it for left behind
-                fcntl.flock(file, fcntl.LOCK_EX)
-            if old is not None:
-                os.chmod(beside, stat.S_IMODE(old.st_mode))
-            file.write(raw)
-            file.flush()
-            os.fsync(file.fileno())
-            if os.name == "posix":  # elsewhere an open file cannot be renamed
-                os.replace(beside, target)
-        if os.name != "posix":
-            os.replace(beside, target)
-    except BaseException:
-        with suppress(OSError):
-            beside.unlink()
-        raise
-    if os.name == "posix":  # the rename itself is on disk only after its folder is
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def _remove_unfinished(folder: Path) -> None:
-    """Remove what a process that was killed while it saved has left in a folder: its files are locked by nobody."""
-    for left in folder.glob(".sapwood-*.part") if fcntl is not None else ():
-        with suppress(OSError), open(left, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if time.time() - os.fstat(file.fileno()).st_mtime > 60:  # a new file is locked only after it is made
-                left.unlink()

@@ -42,6 +42,7 @@ from sapwood.errors import DataError
 from sapwood.params.functions import LabelView
 from sapwood.params.types import DEVICES
 from sapwood.reduce import Reduce
+from sapwood.system import kinds, writing
 
 Vector = TypeVar("Vector", bound=NDArray[Any] | None)
 
@@ -310,9 +311,18 @@ class Dataset(LabelView, Streamed):
         self.times = plan
         return self
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the dataset to a file, whole or not at all; an existing file is replaced."""
-        container.write(path, self._pack())
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the dataset to a file, whole or not at all; a dataset that is there already is replaced.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        force : bool
+            Replace a file that is no dataset, and take a name that ends as other kinds of files do.
+        """
+        kinds.check(path, kinds.DATASET, force=force)
+        writing.write(path, self._pack())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Dataset._unpack, (self._pack(), None, self.device.name)

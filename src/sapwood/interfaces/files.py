@@ -16,6 +16,7 @@ from sapwood.interfaces.kinds import WORDS, estimators_of
 from sapwood.model.booster import Booster
 from sapwood.model.io import load
 from sapwood.objective.ranking import LOSSES
+from sapwood.system import kinds
 
 
 class ModelFiles:
@@ -24,10 +25,13 @@ class ModelFiles:
     booster_: Booster
     objective: Any
 
-    def save_model(self, path: str | PathLike[str]) -> None:
-        """Write the `booster_` to a file that `load_model` and `sapwood.load` read."""
+    def save_model(self, path: str | PathLike[str], *, force: bool = False) -> None:
+        """Write the `booster_` to a file that `load_model` and `sapwood.load` read.
+
+        The name of the file may end in anything. A file that is no model is replaced with `force` only.
+        """
         check_is_fitted(self, "booster_")
-        self.booster_.save(path)
+        self.booster_.save_model(path, force=force)
         if hasattr(self, "calibration_"):
             warn("the file has no calibration of intervals: call calibrate after loading, or pickle.")
 
@@ -66,9 +70,10 @@ class ModelFiles:
 class WholeFiles(ModelFiles):
     """`save` and `load` of estimators whose model file has all that they know."""
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
         """Write the model file, as `Booster.save` does; `load` reads it."""
-        self.save_model(path)
+        kinds.check(path, kinds.MODEL, force=force)
+        self.save_model(path, force=force)
 
     @classmethod
     def load(cls, source: Any) -> Self:

@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import container, derived, ingest
+from sapwood.data import derived, ingest
 from sapwood.data.categories import Dictionary, known
 from sapwood.data.crosses import NONE, Crosses
 from sapwood.data.deferred import Deferred
@@ -37,6 +37,7 @@ from sapwood.model.explain import shapley as explaining
 from sapwood.model.peer_names import PeerNames
 from sapwood.model.trees import Trees
 from sapwood.params import peers
+from sapwood.system import kinds, writing
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 MIN_PARALLEL_ROWS = 256  # with fewer rows one thread is done before a second one has woken up
@@ -391,23 +392,34 @@ class Booster(PeerNames):
 
         return io.encode(self)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file: whole or not at all, leaving what was there before if anything fails."""
-        container.write(path, self.to_bytes())
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the model file: whole or not at all, leaving what was there before if anything fails.
 
-    def export(self, path: str | os.PathLike[str], **options: Any) -> None:
+        Parameters
+        ----------
+        path : str or path-like
+            The file, whose name ends in ``.sapwood`` as a rule.
+        force : bool
+            Replace a file that is no model, and take a name that ends as other kinds of files do.
+        """
+        kinds.check(path, kinds.MODEL, force=force)
+        writing.write(path, self.to_bytes())
+
+    def export(self, path: str | os.PathLike[str], *, force: bool = False, **options: Any) -> None:
         """Write the model for other software; docs/convert.md says what each format can hold.
 
         Parameters
         ----------
         path : str or path-like
             Ending in ``.c``: C source that needs nothing else; ``.json``: a model of XGBoost; ``.onnx``: ONNX.
+        force : bool
+            Replace a file that Sapwood has not exported.
         **options
             For C, ``name``: what its functions begin with.
         """
         from sapwood.model.convert import export
 
-        export.export(self, path, **options)
+        export.export(self, path, force=force, **options)
 
     def report(self, X: Any, y: Any, path: str | os.PathLike[str] | None = None, **more: Any) -> str:
         """Make one HTML page about the model and rows it has not seen; `sapwood.report.report` has the arguments."""

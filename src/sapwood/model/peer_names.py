@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sapwood.errors import ParameterError
 from sapwood.params import peers
 from sapwood.params.types import is_integer
+from sapwood.system import kinds
 
 if TYPE_CHECKING:
     from sapwood.model.booster import Booster
@@ -198,11 +199,14 @@ class PeerNames(metaclass=Reads):
         """The metrics of every round, `history`."""
         return self.history
 
-    def save_model(self, path: str | os.PathLike[str], num_iteration: int | None = None) -> None:
-        """LightGBM's and XGBoost's name of `save`."""
+    def save_model(
+        self, path: str | os.PathLike[str], num_iteration: int | None = None, *, force: bool = False
+    ) -> None:
+        """LightGBM's and XGBoost's name of `save`; the name of the file may end in anything."""
         if num_iteration not in (None, -1, 0, self.n_rounds):
             raise ParameterError("save writes all rounds; leave num_iteration out.")
-        self.save(path)  # type: ignore[attr-defined]
+        kinds.check(path, kinds.MODEL, force=force, endings=kinds.Endings.ANY)
+        self.save(path, force=True)  # type: ignore[attr-defined]
 
     def _as_peers(
         self, X: Any, raw: bool, rounds: Rounds, init_score: Any, n_jobs: int | None, more: Mapping[str, Any]

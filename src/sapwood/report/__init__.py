@@ -4,14 +4,13 @@ In: a model, rows and labels. Out: HTML that needs nothing else; scores with int
 """
 
 import os
-from pathlib import Path
 from typing import Any
 
-from sapwood.data import container
 from sapwood.errors import DataError, ParameterError
 from sapwood.interfaces.kinds import estimators_of
 from sapwood.model.booster import Booster
 from sapwood.report import page
+from sapwood.system import kinds, writing
 
 __all__ = ["refuse_other", "report"]
 
@@ -31,6 +30,7 @@ def report(
     *,
     train: tuple[Any, Any] | None = None,
     title: str | None = None,
+    force: bool = False,
 ) -> str:
     """Make one HTML page about the model and the rows it is judged on; see docs/report.md.
 
@@ -45,6 +45,8 @@ def report(
         The training rows: for their learning curve, drift, and rows that occur in both.
     title : str, optional
         The title of the page.
+    force : bool
+        Replace a file that is no report.
 
     Returns
     -------
@@ -52,11 +54,13 @@ def report(
         The page, which loads nothing from anywhere.
     """
     refuse_other(booster)
+    if path is not None:
+        kinds.check(path, kinds.REPORT, force=force)
     if booster.classes is not None and len(booster.classes) == 1:
         raise DataError(f"the model knows one class only, {booster.classes[0]}: there is nothing to report.")
     text = page.make(booster, X, y, train=train, title=title or "Model report")
     if path is not None:
-        container.write(Path(path), text.encode(errors="backslashreplace"))  # a lone surrogate has no UTF-8
+        writing.write(path, text.encode(errors="backslashreplace"))  # a lone surrogate has no UTF-8
     return text
 
 

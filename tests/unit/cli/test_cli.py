@@ -113,7 +113,7 @@ def test_toml_has_every_flag(call: Call, tmp_path: Path) -> None:
     text = """
         target = "rent"\ndrop = "dear"\nrounds = 3\nearly-stopping = 2\nthreads = 1\nseed = 4\njson = true\nquiet = true
         param = ["max_depth=2"]\ntask = "regression"\noutput = "m.sapwood"\nsave-holdout = "h.csv"\nholdout = 0.5
-        time-column = "size"\nmetric = ["mae"]\nkeep = ["size", "floor"]\n"""
+        time-column = "size"\nmetric = ["mae"]\nkeep = ["size", "floor"]\nforce = true\n"""
     others = {
         "valid": "v.csv",
         "folds": 2,

@@ -1,7 +1,6 @@
 """What is saved comes back whole, and nothing else comes back."""
 
 import json
-import os
 import tracemalloc
 from hashlib import sha256
 
@@ -180,72 +179,3 @@ def test_arrays_on_the_same_bytes_take_no_memory():
 def test_numbers_that_json_has_not_raise():
     with pytest.raises(ValueError, match="JSON"):
         container.pack("thing", 1, {}, {"x": float("nan")})
-
-
-def test_write_replaces_the_whole_file(tmp_path):
-    path = tmp_path / "naïve file"
-    container.write(path, b"old and long")
-    container.write(str(path), b"new")
-    assert path.read_bytes() == b"new"
-    assert os.listdir(tmp_path) == [path.name]
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "file"
-    container.write(path, b"old")
-
-    def fail(descriptor):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="disk full"):
-        container.write(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["file"]
-
-
-def test_write_follows_links_and_takes_long_names(tmp_path):
-    container.write(tmp_path / ("n" * 250), b"long")
-    os.symlink(tmp_path / ("n" * 250), tmp_path / "link")
-    container.write(tmp_path / "link", b"new")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / ("n" * 250)).read_bytes() == b"new"
-
-
-def test_writing_over_a_folder_raises(tmp_path):
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(OSError):
-        container.write(tmp_path / "folder", b"new")
-    assert os.listdir(tmp_path) == ["folder"]
-
-
-def test_write_keeps_the_permissions_of_the_file(tmp_path):
-    path = tmp_path / "file"
-    path.write_bytes(b"old")
-    path.chmod(0o600)
-    container.write(path, b"new")
-    assert path.read_bytes() == b"new"
-    assert path.stat().st_mode & 0o777 == 0o600
-
-
-def test_write_sends_the_bytes_through_a_pipe(tmp_path):
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    container.write(path, b"content")
-    assert os.read(reader, 100) == b"content"
-    os.close(reader)
-    assert path.is_fifo()
-    assert os.listdir(tmp_path) == ["pipe"]
-
-
-def test_write_removes_what_a_killed_process_left(tmp_path):
-    left, new, held = (tmp_path / f".sapwood-{name}.part" for name in ("left", "new", "held"))
-    for one in (left, new, held):
-        one.write_bytes(b"half")
-    for one in (left, held):
-        os.utime(one, (1, 1))
-    with open(held, "rb") as file:
-        container.fcntl.flock(file, container.fcntl.LOCK_EX)
-        container.write(tmp_path / "file", b"whole")
-    assert sorted(os.listdir(tmp_path)) == sorted(["file", new.name, held.name])

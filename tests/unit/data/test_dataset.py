@@ -17,6 +17,7 @@ from sapwood.data import container
 from sapwood.data.dataset import Dataset
 from sapwood.data.dataset_file import KIND, VERSION
 from sapwood.errors import DataError, ParameterError
+from sapwood.system import writing
 
 NAN, INF = np.nan, np.inf
 # Cuts lie half-way between neighbours; the missing value's code follows the last bin's.
@@ -417,7 +418,7 @@ def test_every_lie_under_a_right_digest_raises(saved, tmp_path, lie):
             arrays[name] = value
         else:
             fields[name] = value
-    container.write(tmp_path / "lie", container.pack(KIND, VERSION, arrays, fields))
+    writing.write(tmp_path / "lie", container.pack(KIND, VERSION, arrays, fields))
     with pytest.raises(DataError):
         Dataset.load(tmp_path / "lie")
 

@@ -13,6 +13,7 @@ from sapwood import Dataset
 from sapwood.data import container, ingest, sparse
 from sapwood.data.ingest import arrays
 from sapwood.errors import DataError, ParameterError
+from sapwood.system import writing
 
 TABLE = np.array([[0.0, 2.0, 0.0], [np.nan, 0.0, 0.0], [3.0, -1.0, 0.0], [0.0, 2.0, 5.0]])
 
@@ -142,7 +143,7 @@ def test_lists_that_lie(lie: dict[str, Any], tmp_path: Path) -> None:
     arrays, fields = container.unpack((tmp_path / "true").read_bytes(), "dataset", 2, DataError)
     for name, change in lie.items():
         arrays[f"listed.{name}"] = change(arrays[f"listed.{name}"])
-    container.write(tmp_path / "lie", container.pack("dataset", 2, arrays, fields))
+    writing.write(tmp_path / "lie", container.pack("dataset", 2, arrays, fields))
     with pytest.raises(DataError, match="not a valid dataset"):
         Dataset.load(tmp_path / "lie")
 

@@ -448,7 +448,7 @@ def test_a_full_disk_leaves_everything_as_it_was(regressor: Booster, tmp_path: P
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))  # Python ignores the signal, so that the write fails
     try:
         with pytest.raises(OSError, match=os.strerror(errno.EFBIG)):
-            regressor.save(path)
+            regressor.save(path, force=True)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert [file.name for file in tmp_path.iterdir()] == ["model.sapwood"]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import categories, container
+from sapwood.data import categories
 from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.data.streaming import spool, store
 from sapwood.data.streaming.first_pass import digest, learn
@@ -24,6 +24,7 @@ from sapwood.data.streaming.limits import make_room
 from sapwood.data.streaming.reading import Batch, Reader, Request
 from sapwood.data.streaming.store import CODES, HEAD, Head
 from sapwood.errors import DataError
+from sapwood.system import folders, writing
 
 try:
     import fcntl
@@ -31,6 +32,7 @@ except ImportError:  # not a POSIX system
     fcntl = None  # type: ignore[assignment]
 
 LEARNED, JOURNAL, LOCK = "learned", "journal", "lock"  # files of a build that is not complete
+FILES = (HEAD, CODES, *store.TYPES, LEARNED, JOURNAL)  # all files of a store, complete or not, but for the lock
 
 
 def unfinished(path: Path) -> Path:
@@ -63,27 +65,24 @@ def build(request: Request, path: Path, finish: Any) -> None:
         raise DataError(f"there is no folder {path.parent} to make the store {path.name} in.")
     asked = asked_for(request)
     with _full_disk(path):
-        folder.mkdir(exist_ok=True)
+        folders.make_marked(folder)
         with _locked(folder):
             head = _begun(folder, asked)
             if head is None:
-                _clear(folder)
+                folders.clear_marked(folder, FILES, (spool.FOLDER,), others=(LOCK,))
                 once = request.source.once
                 if once:
                     request = replace(request, source=spool.copy(request, folder))
                 bins = {name: request.bins[name] for name in (*BIN_PARAMS, "device")}
                 head = Head(learn(request, folder), bins, asked)
                 if not once:  # else there is nothing to go on with
-                    container.write(folder / LEARNED, head.pack())
+                    writing.write(folder / LEARNED, head.pack())
             _encode(request, folder, head)
             head.fingerprint = finish(folder, head)
-            container.write(folder / HEAD, head.pack())
-            for left in (LEARNED, JOURNAL):
-                (folder / left).unlink(missing_ok=True)
-            shutil.rmtree(folder / spool.FOLDER, ignore_errors=True)
-            (folder / LOCK).unlink(missing_ok=True)
-            os.replace(folder, path)
-    _sync(path.parent)
+            writing.write(folder / HEAD, head.pack())
+            folders.clear_marked(folder, (LEARNED, JOURNAL, LOCK), (spool.FOLDER,), others=FILES)
+            folders.rename_marked(folder, path)
+    writing.sync_folder(path.parent)
 
 
 def _begun(folder: Path, asked: Any) -> Head | None:
@@ -93,16 +92,6 @@ def _begun(folder: Path, asked: Any) -> Head | None:
     except DataError:
         return None
     return head if store.same(head.request, asked) else None
-
-
-def _clear(folder: Path) -> None:
-    for one in folder.iterdir():
-        if one.name == LOCK:
-            continue
-        if one.is_dir():
-            shutil.rmtree(one)
-        else:
-            one.unlink()
 
 
 @contextmanager
@@ -117,28 +106,21 @@ def _full_disk(path: Path) -> Iterator[None]:
                 f"the disk is full: the store {path} is not complete ({free:,} bytes are free). Make room and call "
                 "this again: the build goes on from where it stopped",
             ) from cause
+        if cause.filename is None:
+            raise OSError(cause.errno, cause.strerror or str(cause), str(path)) from cause
         raise
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Nobody else builds in this folder."""
-    with open(folder / LOCK, "ab") as file:
+    with folders.open_inside(folder / LOCK, "ab") as file:
         if fcntl is not None:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as cause:
                 raise DataError(f"another process builds {folder} now; wait for it, or give another path.") from cause
         yield
-
-
-def _sync(folder: Path) -> None:
-    if os.name == "posix":
-        file = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(file)
-        finally:
-            os.close(file)
 
 
 class _Writer:
@@ -151,10 +133,13 @@ class _Writer:
         make_room(limit, min(self.step, found.n_rows) * sum(bytes for _, bytes in self.places), "coding rows")
         self.encoder = head.encoder(min(self.step, found.n_rows))
         head.slots, head.group_rows = self.encoder.slots, self.step
-        self.file = os.open(folder / CODES, os.O_RDWR | os.O_CREAT, 0o666)
+        with folders.open_inside(folder / CODES, "ab"):  # makes the file
+            pass
+        self.codes = folders.open_inside(folder / CODES, "r+b")
+        self.file = self.codes.fileno()
         os.posix_fallocate(self.file, 0, size)
         os.ftruncate(self.file, size)
-        self.journal = open(folder / JOURNAL, "a+")  # noqa: SIM115  (closed with the writer)
+        self.journal = folders.open_inside(folder / JOURNAL, "a+")
         self.sums = self._written()
         self.held = 0  # rows in the encoder
 
@@ -205,7 +190,7 @@ class _Writer:
     def close(self) -> None:
         """End the files."""
         os.fsync(self.file)
-        os.close(self.file)
+        self.codes.close()
         self.journal.close()
 
 

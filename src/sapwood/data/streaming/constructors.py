@@ -4,7 +4,6 @@ In: files, or batches of rows. Out: a `Dataset` whose codes lie in a store, a fo
 """
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -19,6 +18,7 @@ from sapwood.data.streaming.store import Head
 from sapwood.device.threads import threads
 from sapwood.errors import DataError, ParameterError, SapwoodError
 from sapwood.params.types import path
+from sapwood.system import folders
 
 
 class Streamed:
@@ -196,7 +196,7 @@ class Streamed:
         if bins["device"] != "cpu":
             raise ParameterError(f"device={bins['device']!r} holds all rows itself, and rows are streamed; use 'cpu'.")
         request = Request(source, taken, names, bins, categorical, reference, n_threads, limit)
-        own_folder = tempfile.TemporaryDirectory(prefix="sapwood-") if given is None else None
+        own_folder = folders.temporary_folder() if given is None else None
         folder = (
             Path(own_folder.name) / "store" if own_folder is not None else Path(path.check(f"store={given!r}", given))
         )

@@ -17,16 +17,17 @@ from sapwood.data.progress import tell
 from sapwood.data.streaming.reading import Batch, Kept, Reader, Request
 from sapwood.data.times import Times
 from sapwood.errors import DataError
+from sapwood.system import folders, writing
 
 FOLDER, KIND = "spool", "spool"
 
 
 def copy(request: Request, folder: Path) -> Source:
     """Copy all batches of a source into a folder."""
-    (folder / FOLDER).mkdir()
+    folders.make_inside(folder / FOLDER)
     n_rows = n_batches = 0
     for batch in Reader(request).batches("copying rows"):
-        container.write(folder / FOLDER / f"{n_batches}", _pack(batch))
+        writing.write(folder / FOLDER / f"{n_batches}", _pack(batch))
         n_batches += 1
         n_rows += batch.columns.n_rows
     what, identity = request.source.what, {"spool": n_batches}

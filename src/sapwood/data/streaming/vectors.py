@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sapwood.data import ingest
 from sapwood.device import host
 from sapwood.errors import DataError
+from sapwood.system import folders
 
 
 class VectorFiles:
@@ -22,7 +23,7 @@ class VectorFiles:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._files: dict[str, BinaryIO] = {}
+        self._files: dict[str, IO[Any]] = {}
         self._shapes: dict[str, list[int]] = {}
         self._groups: list[NDArray[Any]] = []
         self._largest: dict[str, float] = {}
@@ -46,7 +47,7 @@ class VectorFiles:
             if list(values.shape[1:]) != shape[1:]:
                 raise DataError(f"the {name} has {values.shape[1:]} columns in a batch, and {shape[1:]} before it.")
             if name not in self._files:
-                self._files[name] = open(self.folder / name, "wb")  # noqa: SIM115  (closed with all)
+                self._files[name] = folders.open_inside(self.folder / name, "wb")
             self._files[name].write(np.ascontiguousarray(values).data)
             shape[0] += len(values)
             self._largest[name] = max(self._largest.get(name, 0.0), float(np.abs(values).max(initial=0.0)))
@@ -66,7 +67,8 @@ class VectorFiles:
             named = np.concatenate(self._groups)
             groups = ingest.group(named, len(named))
             assert groups is not None
-            groups.tofile(self.folder / "group")
+            with folders.open_inside(self.folder / "group", "wb") as file:
+                file.write(groups.data)
             self._shapes["group"] = [len(groups)]
         for file in self._files.values():
             file.flush()

@@ -16,7 +16,7 @@ from sapwood.model.combinations import sizes_of
 from sapwood.model.linear import Linear
 
 SOURCE = """\
-/* {about}
+/* Written by sapwood. {about}
 
    A row is {n_columns} doubles, NAN where a value is missing, in the order of {name}_features{coded}.
    Compile with -ffp-contract=off where the compiler would otherwise fuse multiplications and additions. */

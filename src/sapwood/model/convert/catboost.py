@@ -3,12 +3,6 @@
 In: a document, bytes or a live model. Out: a `Booster`; raw scores agree to the last bits of a float64 sum.
 """
 
-import os
-import subprocess
-import sys
-import tempfile
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +14,8 @@ from sapwood.model.convert.categories import Categories, dictionaries
 from sapwood.model.convert.document import Document, of_json, parsed
 from sapwood.model.convert.nodes import Nodes, frozen, rounded_up_to
 from sapwood.model.convert.objective import described, with_classes
+from sapwood.system import child, writing
+from sapwood.system.folders import own_folder
 
 OBJECTIVES = {
     "RMSE": "squared_error",
@@ -39,16 +35,8 @@ OBJECTIVES = {
 CLASSIFIERS = ("Logloss", "MultiClass", "MultiClassOneVsAll")  # losses whose labels are classes
 LABELS: dict[str, Any] = {"Integer": np.int64, "Float": np.float64, "Boolean": np.bool_, "String": np.str_}
 MAX_MEMORY, MAX_GROWTH, MAX_SECONDS = 2**30, 64, 60  # of reading a .cbm file: bytes, bytes for each of its bytes, s
-READER = """import sys
-import catboost
-limit, path, converted = sys.argv[1:]
-try:
-    import resource
-    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + int(limit),) * 2)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-except (ImportError, OSError, ValueError):
-    pass
+READER = """\
+path, converted = sys.argv[1:]
 catboost.CatBoost().load_model(path).save_model(converted, format="json")
 """
 MISSING_LEFT = {"AsIs": False, "AsFalse": True, "AsTrue": False}  # a condition holds for x > border, to the right
@@ -56,37 +44,36 @@ MISSING_LEFT = {"AsIs": False, "AsFalse": True, "AsTrue": False}  # a condition 
 
 def of_object(model: Any) -> Booster:
     """Read a fitted model of CatBoost."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "model.json")
+    with own_folder() as folder:
+        path = folder / "model.json"
         model.save_model(str(path), format="json")
         return of_document(of_json(path.read_bytes()))
 
 
 def of_file(raw: bytes) -> Booster:
     """Read a .cbm file, through CatBoost in a process of its own: a damaged file may end that process."""
-    if find_spec("catboost") is None:
-        raise ModelFormatError(
-            "a .cbm file is read through catboost, which is not installed; install it, or save as JSON: "
-            "model.save_model(path, format='json')."
-        )
-    with tempfile.TemporaryDirectory() as folder:
-        path, converted = Path(folder, "model.cbm"), Path(folder, "model.json")
-        path.write_bytes(raw)
-        limits = [str(MAX_MEMORY + MAX_GROWTH * len(raw)), str(path), str(converted)]
+    with own_folder() as folder:
+        path = folder / "model.cbm"
+        converted = folder / "model.json"
+        writing.write(path, raw)
         try:
-            ended = subprocess.run(
-                [sys.executable, "-c", READER, *limits],
-                capture_output=True,
-                text=True,
-                timeout=MAX_SECONDS + len(raw) / 1e6,
-                check=False,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            child.run(
+                "import catboost",
+                READER,
+                [str(path), str(converted)],
+                seconds=MAX_SECONDS + len(raw) / 1e6,
+                n_bytes=MAX_MEMORY + MAX_GROWTH * len(raw),
+                folder=folder,
             )
-        except subprocess.TimeoutExpired as cause:
-            raise ModelFormatError(f"catboost read the file for {cause.timeout:.0f} s without an end.") from cause
-        if ended.returncode or not converted.exists():
-            said = (ended.stderr.strip().splitlines() or [f"it ended with status {ended.returncode}"])[-1]
-            raise ModelFormatError(f"catboost cannot read the file: {said[:200]}.")
+        except child.ChildError as cause:
+            if "No module named 'catboost'" in str(cause):
+                raise ModelFormatError(
+                    "a .cbm file is read through catboost, which is not installed in this Python; install it, or save "
+                    "as JSON: model.save_model(path, format='json')."
+                ) from cause
+            raise ModelFormatError(f"catboost cannot read the file: {cause}.") from cause
+        if not converted.exists():
+            raise ModelFormatError("catboost cannot read the file: it wrote nothing.")
         return of_document(of_json(converted.read_bytes()))
 
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sapwood.data import container
 from sapwood.errors import ParameterError
 from sapwood.model.booster import Booster
 from sapwood.model.convert import c_source, onnx_graph, xgboost_json
+from sapwood.system import kinds, writing
 
 FORMATS: dict[str, Callable[..., bytes]] = {  # suffix -> writer
     ".c": lambda booster, **options: c_source.write(booster, **options).encode(),
@@ -20,13 +20,17 @@ FORMATS: dict[str, Callable[..., bytes]] = {  # suffix -> writer
 }
 
 
-def export(booster: Booster, path: str | os.PathLike[str], **options: Any) -> None:
+KINDS = {".c": kinds.C_SOURCE, ".json": kinds.XGBOOST_JSON, ".onnx": kinds.ONNX}
+
+
+def export(booster: Booster, path: str | os.PathLike[str], *, force: bool = False, **options: Any) -> None:
     """Write a file of the kind that the suffix of its path says; the options are those of its writer."""
     refuse_untold(booster)
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise ParameterError(f"{Path(path).name!r} has no suffix that says what to write; choose {', '.join(FORMATS)}.")
-    container.write(path, FORMATS[suffix](booster, **options))
+    kinds.check(path, KINDS[suffix], force=force)
+    writing.write(path, FORMATS[suffix](booster, **options))
 
 
 def refuse_untold(booster: Booster) -> None:

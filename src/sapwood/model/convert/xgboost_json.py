@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sapwood.errors import ParameterError
 from sapwood.model.booster import Booster
 from sapwood.model.convert.nodes import at_most
+from sapwood.version import VERSION
 
 # ours -> XGBoost's name, the part of the document that says more, and the base score that is a raw score of 0
 OBJECTIVES: dict[str, tuple[str, dict[str, Any], float]] = {
@@ -50,7 +51,7 @@ def write(booster: Booster) -> str:
     document = {
         "version": [2, 1, 0],
         "learner": {
-            "attributes": {},
+            "attributes": {"sapwood": VERSION},
             "feature_names": list(booster.feature_names) if booster.named else [],
             "feature_types": ["float"] * booster.n_columns if booster.named else [],
             "gradient_booster": {

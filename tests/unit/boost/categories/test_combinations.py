@@ -19,6 +19,7 @@ from sapwood.data.categories import Dictionary
 from sapwood.data.ingest import Columns
 from sapwood.errors import DataError, ModelFormatError, ParameterError
 from sapwood.model.combinations import Combinations, join
+from sapwood.system import writing
 from spec.helpers import assert_bits
 
 Floats = NDArray[np.float64]
@@ -239,7 +240,7 @@ def test_hostile_datasets_raise(tmp_path: Path) -> None:
     assert arrays["unseen.1"].tolist() == [5, 6, 7]
     seen = int(np.flatnonzero(X[:, 1] == "a1")[0])
     for wrong in ([7, 6], [-1, 5], [5, N], [], [seen], [5.0, 6.0], [[5]]):
-        container.write(path, container.pack("dataset", 3, arrays | {"unseen.1": np.array(wrong or [0][:0])}, fields))
+        writing.write(path, container.pack("dataset", 3, arrays | {"unseen.1": np.array(wrong or [0][:0])}, fields))
         with pytest.raises(DataError, match="unseen"):
             Dataset.load(path)
 

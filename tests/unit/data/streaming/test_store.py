@@ -54,7 +54,7 @@ def test_opened_without_the_source(made: Path, copied: Path) -> None:
     params = {"n_estimators": 3}
     assert sapwood.train(params, data).to_bytes() == sapwood.train(params, whole).to_bytes()
     assert not data.label.flags.writeable  # type: ignore[union-attr]
-    assert sorted(one.name for one in copied.iterdir()) == ["codes", "dataset", "label"]
+    assert sorted(one.name for one in copied.iterdir()) == [".sapwood-store", "codes", "dataset", "label"]
 
 
 def test_saved_and_pickled(copied: Path, tmp_path: Path) -> None:
