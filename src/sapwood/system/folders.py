@@ -57,8 +57,11 @@ def make_marked(folder: Path) -> None:
     """
     with suppress(FileExistsError):
         folder.mkdir()
-    if not stat.S_ISDIR(os.lstat(folder).st_mode):
+    status = os.lstat(folder)
+    if not stat.S_ISDIR(status.st_mode):
         raise DataError(f"{folder} is not a folder of Sapwood; move it away, or give another path.")
+    if os.name == "posix" and status.st_uid != os.geteuid():
+        raise DataError(f"{folder} belongs to another user; move it away, or give another path.")
     if is_marked(folder):
         return
     if any(folder.iterdir()):

@@ -95,6 +95,17 @@ def test_what_a_killed_build_left_is_replaced(tmp_path):
     assert "codes" in os.listdir(tmp_path / "s.store")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a folder away")
+def test_a_folder_of_another_user_is_not_used(tmp_path):
+    building = tmp_path / "s.store.building"
+    folders.make_marked(building)
+    (building / "codes").write_bytes(b"half")
+    os.chown(building, 12345, 12345)
+    with pytest.raises(DataError, match="another user"):
+        build(tmp_path / "s.store")
+    assert (building / "codes").read_bytes() == b"half"
+
+
 def test_an_empty_folder_is_used(tmp_path):
     (tmp_path / "s.store.building").mkdir()
     assert build(tmp_path / "s.store").n_rows == 20
