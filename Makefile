@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE  # else every process compiles all modules anew
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/cli ## two real tables: what is chosen, scores beside a linear model, the same bytes on any threads, a report
+demo: $(VENV)/cli ## two real tables: scores beside a linear model, the same bytes on any threads, reports
 	@$(PY) examples/demo.py
 
 test: lint types rooms size ## all that a change must pass: lint, types, rooms, size, the commit's tests

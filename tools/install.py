@@ -67,9 +67,10 @@ class Progress:
         compiled = COMPILED.search(line)
         if compiled is None:
             return
-        n_compiled, n_files = int(compiled[1]), int(compiled[2])
-        self._text = f"compiling the C++ core, {n_compiled} of {n_files} files"
-        is_half = 2 * n_compiled >= n_files
+        n_done = int(compiled[1])
+        n_steps = int(compiled[2])
+        self._text = f"compiling the C++ core, {n_done} of {n_steps} steps"
+        is_half = 2 * n_done >= n_steps
         if is_half and not self._was_half and not self._in_terminal:
             print(f"  {self.elapsed()}  {self._text}", flush=True)
         self._was_half = is_half
@@ -92,7 +93,7 @@ def errors(log: str) -> str:
 def main() -> int:
     """Run pip."""
     command = [*PIP, *OPTIONS, *sys.argv[1:]]
-    print("Installing. Compiling the C++ core takes about a minute on two cores, the first time.", flush=True)
+    print("Installing. Compiling the C++ core takes about a minute on two idle cores.", flush=True)
     with LOG.open("w") as log, Progress() as progress:
         pip = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         assert pip.stdout is not None
@@ -105,7 +106,7 @@ def main() -> int:
             return INTERRUPTED
         status = pip.wait()
     if status != 0:
-        print(errors(LOG.read_text()))
+        print(errors(LOG.read_text()), file=sys.stderr)
         print(f"This was not installed; {LOG} has all that pip and the compiler said.", file=sys.stderr)
         return status
     print(f"Installed in {progress.elapsed()} minutes.")
