@@ -4,7 +4,7 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 PY      := $(BIN)/python
 PIP     := $(PY) -m pip --disable-pip-version-check
-INSTALL := $(PIP) install --no-compile  # modules that are imported are compiled then
+INSTALL := $(PY) tools/install.py  # pip, which is silent while it compiles, and a line that says how far it is
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -name '*.py' -o -name '*.pyi' -o -name '*.h' -o -name '*.cpp' -o -name '*.cu')
 NATIVE  := $(filter %.h %.cpp %.cu,$(SOURCES))
 SMOKE   := tests/smoke/test_smoke.py
@@ -23,8 +23,8 @@ unexport PYTHONDONTWRITEBYTECODE  # else every process compiles all modules anew
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/installed ## train on real data: losses, progress, columns, save and load, same bytes on any thread count
-	$(PY) examples/demo.py
+demo: $(VENV)/cli ## two real tables: scores beside a linear model, the same bytes on any threads, reports
+	@$(PY) examples/demo.py
 
 test: lint types rooms size ## all that a change must pass: lint, types, rooms, size, the commit's tests
 	$(PYTEST) $(ARGS)
@@ -151,15 +151,11 @@ clean: ## remove what make made
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "$(PYTHON) is older than 3.11; give a newer one: make PYTHON=python3.12 ..."; exit 1; }
-	$(PYTHON) -m venv $(VENV) || { echo "python's venv module is missing (Debian: apt install python3-venv)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "python's venv module is missing (Debian: apt install python3-venv)"; exit 1; }
 
-$(VENV)/installed: $(SOURCES) | $(PY)
-	$(INSTALL) .
-	@touch $@
-
-# An extra brings the package along, so `make demo` afterwards finds it installed.
-$(VENV)/dev $(VENV)/bench $(VENV)/docs: $(SOURCES) | $(PY)
-	$(INSTALL) '.[$(@F)]'
-	@touch $(VENV)/installed $@
+# An extra brings the package along, and `dev` has all of `cli`, so `make demo` after `make test` finds it installed.
+$(VENV)/cli $(VENV)/dev $(VENV)/bench $(VENV)/docs: $(SOURCES) | $(PY)
+	@$(INSTALL) '.[$(@F)]'
+	@touch $@ $(if $(filter dev,$(@F)),$(VENV)/cli)
 
 , := ,

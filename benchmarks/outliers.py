@@ -13,6 +13,7 @@ interquartile range of the training labels, outliers among them.
 from __future__ import annotations
 
 import argparse
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,9 @@ import numpy as np
 
 import sapwood
 
-FILES = Path(__file__).resolve().parent.parent / "tests" / "data_files"
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+import datasets
+
 SETS = {"california_housing": 1e3, "bike_sharing": 1.0, "protein": 1.0}  # and the unit of errors
 LOSSES = ("squared_error", "huber", "adaptive_huber", "absolute_error")
 SHARE, FACTOR, SEEDS = 0.01, 10.0, range(5)
@@ -30,8 +33,8 @@ SHARE, FACTOR, SEEDS = 0.01, 10.0, range(5)
 @cache
 def read(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Rows and labels of a data set."""
-    with np.load(FILES / f"{name}.npz") as file:
-        return file["X"], file["y"].astype(np.float64)
+    X, y, _ = getattr(datasets, name)()
+    return X, y
 
 
 def errors(name: str, loss: str, factor: float, seed: int, rows: int | None) -> np.ndarray:

@@ -1,65 +1,114 @@
-"""Sapwood in a minute, on real data that ships with scikit-learn.
+"""Sapwood on two real tables, with nothing set: how good it is, what it chose, and that threads change nothing.
 
-In: nothing. Out: test losses beside those of a constant, the most important columns, and a check of the promise.
+In: two tables beside this file (README.md says what they are). Out: some twenty lines, and two reports in build/demo.
+`make demo` runs it.
 """
 
-import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import csv
+from rich.console import Console
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.metrics import log_loss, root_mean_squared_error
+from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import log_loss, mean_absolute_error, roc_auc_score, root_mean_squared_error
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-import sapwood
+from sapwood import SapwoodClassifier, SapwoodRegressor
+
+ROOT = Path(__file__).resolve().parent.parent
+REPORTS = ROOT / "build" / "demo"
+busy = Console().status  # It says what runs, in a line that goes away; nothing where the output is no terminal.
 
 
-def demo(title: str, data: Any, model: Any) -> None:
-    """Fit on three quarters of the rows, test on the others, and check that every number of threads gives one model."""
-    X, X_test, y, y_test = train_test_split(data.data, data.target, random_state=0)
-    print(f"\n{title}: {len(y)} training rows, {len(y_test)} test rows, {X.shape[1]} columns")
-    model.fit(X, y)
+def bike_scores(model: Any, X: Any, y: Any) -> dict[str, str]:
+    """How far predictions are off, in bikes: the root of the mean square, and the mean."""
+    predicted = model.predict(X)
+    rmse = root_mean_squared_error(y, predicted)
+    return {"RMSE, bikes": f"{rmse:.1f}", "mean error": f"{mean_absolute_error(y, predicted):.1f}"}
 
-    mean = np.full(len(y_test), y.mean())
-    if isinstance(model, sapwood.SapwoodClassifier):
-        name, ours, constant = "log loss", log_loss(y_test, model.predict_proba(X_test)), log_loss(y_test, mean)
-    else:
-        name, ours = "root mean squared error", root_mean_squared_error(y_test, model.predict(X_test))
-        constant = root_mean_squared_error(y_test, mean)
-    print(f"  test {name}: {ours:.4f}; a constant has {constant:.4f}; {model.n_iter_} rounds")
 
-    gain = model.booster_.importance("total_gain")
-    top = np.argsort(-gain, kind="stable")[:3]
-    print("  most important columns:", ", ".join(f"{data.feature_names[j]} ({gain[j] / gain.sum():.0%})" for j in top))
+def bank_scores(model: Any, X: Any, y: Any) -> dict[str, str]:
+    """The log loss, and how often a client who subscribed has a higher probability than one who did not."""
+    probabilities = model.predict_proba(X)
+    auc = roc_auc_score(y == "yes", probabilities[:, 1])
+    return {"log loss": f"{log_loss(y, probabilities):.3f}", "AUC (1: best)": f"{auc:.3f}"}
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.sapwood"
-        model.booster_.save(path)
-        same = np.array_equal(sapwood.load(path).predict(X_test), model.booster_.predict(X_test))
-        print(
-            f"  saved in {path.stat().st_size:,} bytes; loaded, it predicts {'the same bits' if same else 'OTHER BITS'}"
-        )
 
-    prints = {}
-    for label, n_jobs in (("1 thread", 1), ("2 threads", 2), ("all threads", -1)):
-        again = clone(model).set_params(n_jobs=n_jobs, verbose=0)
-        prints[label] = again.fit(X, y).booster_.fingerprint()
-        print(f"  {label:12}{prints[label]}")
-    if not same or len(set(prints.values())) > 1:
-        raise SystemExit("the promise is broken: these fingerprints should be equal")
+def one_hot(X: pa.Table, model: Any) -> Any:
+    """A linear model with what it needs for this table: categories, hours and months one-hot, other numbers scaled."""
+    few_values = [pa.types.is_string(column.type) or len(column.unique()) <= 24 for column in X.columns]
+    categories = (OneHotEncoder(handle_unknown="ignore"), np.flatnonzero(few_values))
+    numbers = (StandardScaler(), np.flatnonzero(np.invert(few_values)))
+    return make_pipeline(make_column_transformer(categories, numbers), model)
+
+
+def as_array(X: pa.Table) -> Any:
+    """The rows as scikit-learn takes them."""
+    return np.column_stack([column.to_numpy().astype(object) for column in X.columns])
+
+
+def show(
+    title: str, name: str, target: str, sapwood: Any, constant: Any, linear: Any, scores: Callable[..., dict[str, str]]
+) -> None:
+    """Train on four fifths of the rows, measure on the others, and print what came out."""
+    table = csv.read_csv(ROOT / "examples" / f"{name}.csv.gz")
+    X = table.drop_columns(target)
+    y = table[target].to_numpy()
+    train, test = train_test_split(np.arange(len(y)), test_size=0.2, random_state=0)
+    X_train, y_train = X.take(train), y[train]
+    X_test, y_test = X.take(test), y[test]
+    print(f"\n{title}: {len(y):,} rows, {X.num_columns} columns")
+
+    start = time.perf_counter()
+    with busy("Sapwood compares kinds of trees ..."):
+        sapwood.fit(X_train, y_train)
+    seconds = time.perf_counter() - start
+    kinds: Counter[str] = Counter()
+    for candidate in sapwood.chosen_.tried:
+        kind, _, _ = candidate.name.partition(" trees")
+        kinds[kind] += candidate.part  # of the model; 0 where others were better
+    print(f"  Kinds of trees compared in {seconds:.1f} s: {', '.join(kinds)}")
+    print(f"  The best mix is the model: {', '.join(f'{part:.0%} {kind}' for kind, part in kinds.items() if part > 0)}")
+
+    with busy("scikit-learn trains ..."):
+        constant.fit(as_array(X_train), y_train)
+        linear = one_hot(X, linear).fit(as_array(X_train), y_train)
+    rows = {
+        "a constant guess": scores(constant, as_array(X_test), y_test),
+        "scikit-learn's linear model": scores(linear, as_array(X_test), y_test),
+        "Sapwood": scores(sapwood, X_test, y_test),
+    }
+    print(f"  {f'On the other {len(test):,} rows':46}" + "".join(f"{metric:>15}" for metric in rows["Sapwood"]))
+    for label, values in rows.items():
+        print(f"    {label:44}" + "".join(f"{value:>15}" for value in values.values()))
+
+    for n_threads in (1, 2):
+        with busy(f"Sapwood trains again, on {n_threads} of the threads ..."):
+            again = clone(sapwood).set_params(n_jobs=n_threads).fit(X_train, y_train)
+        if again.booster_.to_bytes() != sapwood.booster_.to_bytes():
+            raise SystemExit(f"The promise is broken: {n_threads} of the threads made another model than all.")
+    sha256 = sapwood.booster_.fingerprint()
+    print(f"  On 1, 2 and all threads: one model, byte for byte (SHA-256 {sha256[:12]}...)")
+
+    with busy("Sapwood writes a report ..."):
+        sapwood.report(X_test, y_test, REPORTS / f"{name}.html", train=(X_train, y_train), title=title)
 
 
 if __name__ == "__main__":
-    # Early stopping holds out a tenth of the training rows; the test rows are used once.
-    settings = {
-        "n_estimators": 500,
-        "learning_rate": 0.05,
-        "max_leaves": 8,
-        "early_stopping_rounds": 25,
-        "verbose": True,
-    }
-    demo("Breast cancer", load_breast_cancer(), sapwood.SapwoodClassifier(**settings))
-    demo("Diabetes", load_diabetes(), sapwood.SapwoodRegressor(**settings))
-    print("\nThe same data, parameters and seed gave the same model, byte for byte, on every number of threads.")
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    models = (SapwoodRegressor(), DummyRegressor(), Ridge())
+    show("Bikes hired in an hour", "bike_sharing", "rentals", *models, bike_scores)
+    models = (SapwoodClassifier(), DummyClassifier(strategy="prior"), LogisticRegression(max_iter=1000))
+    show("Clients of a bank who subscribe when called", "bank_marketing", "subscribed", *models, bank_scores)
+    print("\nOpen in a browser: build/demo/bike_sharing.html, build/demo/bank_marketing.html")
+    print("Next: .venv/bin/sapwood train examples/bank_marketing.csv.gz --target subscribed")

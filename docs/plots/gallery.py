@@ -1,6 +1,6 @@
 """The pictures of docs/plotting.md, from real tables of the tests.
 
-In: `tests/data_files/`. Out: `gallery.png`, `gallery_more.png` and `tree.png` beside this file.
+In: the tables of `tests/datasets.py`. Out: `gallery.png`, `gallery_more.png` and `tree.png` beside this file.
 """
 
 import sys
