@@ -73,9 +73,9 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cuda": 4250,  # categories, samplers, vector leaves, ranks of splits, metrics, lines of leaves
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 2000,  # and messages, tables that stream by, paths of trees for a device
-    "tools": 1320,  # wheels
+    "tools": 1440,  # wheels
     "benchmarks": 3030,  # one script a claim; unseen tables; seconds of survival by round; threads; forests on a GPU
-    "examples": 70,
+    "examples": 114,
 }
 FILE_BUDGET = {"src/sapwood/boost/loops/plain.py": 60}  # the loop rots first
 
