@@ -24,7 +24,7 @@ from sapwood.data.deferred import Deferred
 from sapwood.data.derived import Plan
 from sapwood.data.ingest.few_rows import FewRows
 from sapwood.data.sparse import no_zeros
-from sapwood.device import Device, Explainer, Forest, arrays, get, host
+from sapwood.device import Device, Explainer, Forest, arrays, elementary, get, host
 from sapwood.device.threads import threads
 from sapwood.errors import DataError, ObjectiveError, ParameterError
 from sapwood.model import constraint_proof, quantiles, text
@@ -163,7 +163,7 @@ class Booster(PeerNames):
         (n_internal, n_columns): the part of a cross or of a combination goes to its columns in equal shares.
         """
         shares = self.combinations.shares(self.n_numbered)
-        return shares @ self.crosses.shares(self.n_columns) if len(self.crosses) else shares
+        return elementary.matmul(shares, self.crosses.shares(self.n_columns)) if len(self.crosses) else shares
 
     @property
     def n_outputs(self) -> int:

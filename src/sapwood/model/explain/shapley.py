@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sapwood.data import html, ingest
 from sapwood.data.categories import MISSING
 from sapwood.data.times import TimeColumn
-from sapwood.device import Explainer, host
+from sapwood.device import Explainer, elementary, host
 from sapwood.device.threads import threads
 from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.model.explain.by_definition import enumerated
@@ -400,7 +400,9 @@ class _Ask:
             values = pairs
         if self.booster.n_internal > self.booster.n_columns and not self.internal:
             shares = self.booster.shares
-            values = shares.T @ values @ shares if self.interactions else values @ shares
+            values = elementary.matmul(values, shares)
+            if self.interactions:
+                values = elementary.matmul(values.swapaxes(-1, -2), shares).swapaxes(-1, -2)
         return values / self.booster._divisor
 
 
