@@ -50,7 +50,7 @@ def curve(booster: Booster, rows: Columns, label: Floats) -> tuple[list[int], li
     values, link = [], booster._link()
     scores = np.tile(booster.base, (part.n_rows, 1))
     for first, last in zip([0, *ends[:-1]], ends, strict=True):
-        if booster.averaged:
+        if booster.averaged or booster.base_last:
             shaped = booster.predict(part, raw=True, rounds=last)
         else:
             shaped = booster.predict(part, raw=True, rounds=(first, last), init_score=scores)

@@ -163,9 +163,10 @@ def explain(
     core, whole = booster._explainer if by is None else explainer(booster, by), booster._whole(columns)
     ask = _Ask(booster, core, whole, interactions, internal, n_threads)
     if background is None:
-        start = booster.base.copy()
+        start = np.zeros(booster.n_outputs) if booster.base_last else booster.base.copy()
         for each in core.expected().reshape(-1, booster.n_outputs):  # in the order of the trees
             start = start + each / booster._divisor
+        start = start + booster.base if booster.base_last else start
         values, base = ask.values(None), np.tile(start, (columns.n_rows, 1))
     else:
         other = booster._whole(known := booster._read(background).dense())  # read once: it may be a stream

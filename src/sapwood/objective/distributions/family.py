@@ -31,6 +31,7 @@ class Family:
     support: ClassVar[str] = "a number"  # what a label may be
     discrete: ClassVar[bool] = False
     hint: ClassVar[str] = ""  # what to do with labels that are not in the support
+    moved: ClassVar[tuple[bool, ...]] = ()  # whether each score moves by as much as the labels; empty: none does
     scale_at: ClassVar[int | None] = 1  # the score that recalibration shifts: the log of a scale, or of a precision
 
     link = "identity"
@@ -164,6 +165,7 @@ class Located(Family):
     """A family with a location and the log of a scale: z = (y - location) / scale."""
 
     parameters: ClassVar[tuple[str, ...]] = ("location", "log_scale")
+    moved: ClassVar[tuple[bool, ...]] = (True, False)
 
     @property
     def reach(self) -> float | None:

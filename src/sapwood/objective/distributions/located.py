@@ -70,6 +70,7 @@ class LogNormal(Normal):
     """The logarithm of the label is normal."""
 
     name, support = "lognormal", "a number above 0"
+    moved = ()
     hint = " dist='hurdle_lognormal' takes zeros too."
 
     def allowed(self, y: Floats) -> Mask:
