@@ -188,6 +188,17 @@ def test_a_distribution_far_from_0_has_the_spread_of_one_near_0() -> None:
     assert model.predict_dist(X).std().mean() == pytest.approx(near.predict_dist(X).std().mean(), rel=0.05)
 
 
+@pytest.mark.parametrize("start", [1e6, 1e9])
+@pytest.mark.parametrize("family", ["normal", "laplace", "student_t"])
+def test_a_distribution_of_labels_far_from_0_is_as_likely_as_one_near_0(family: str, start: float) -> None:
+    far = Y + start
+    losses = []
+    for label in (far, far - start):
+        model = sw.SapwoodDistribution(family, n_estimators=40).fit(X[TRAINED], label[TRAINED])
+        losses.append(metric.nll(label[HELD_OUT], model.predict_dist(X[HELD_OUT])))
+    assert losses[0] == pytest.approx(losses[1], abs=0.05)
+
+
 def test_labels_of_huge_size_and_spread_are_not_centred() -> None:
     booster, _ = trained(start=0.0)
     scaled = sw.train({"n_estimators": 30, "learning_rate": 0.05}, sw.Dataset(X, np.ldexp(Y, 400)))

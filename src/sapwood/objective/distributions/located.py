@@ -211,7 +211,11 @@ class Laplace(Located):
 
 def floor(y: Floats) -> float:
     """The least scale that a start may have: labels that are all the same have none."""
-    return max(1e-6 * float(np.abs(y).max(initial=0.0)), 1e-12)
+    least = 1e-6 * float(np.abs(y).max(initial=0.0))
+    spread = float(y.max(initial=-np.inf) - y.min(initial=np.inf))
+    if spread > 0:  # labels far from 0 have a scale of their own
+        least = min(least, 1e-3 * spread)
+    return max(least, 1e-12)
 
 
 def safe_log(y: Floats) -> Floats:
