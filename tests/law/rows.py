@@ -37,6 +37,12 @@ def numbers(objective: str, n: int, weights: str = "none", width: int = 5) -> Ro
     return X, y, weight_of(rng, weights, n)
 
 
+def far(objective: str, n: int, weights: str = "none") -> Rows:
+    """The same with labels far from 0, which are centred before they are learned."""
+    X, y, weight = numbers(objective, n, weights)
+    return X, y + 1e12, weight
+
+
 def mixed(objective: str, n: int, weights: str = "none") -> Rows:
     """The six columns of the specification's tests."""
     rng = np.random.default_rng(5)

@@ -14,7 +14,7 @@ import pytest
 
 import sapwood
 from cover import daily
-from law.rows import Rows, codes, fused, mixed, numbers, rising, text
+from law.rows import Rows, codes, far, fused, mixed, numbers, rising, text
 from sapwood import Booster, Dataset, _core
 from spec.cases import ENSEMBLES, LINEAR, OBJECTIVES, POLICIES, PREFERENCES
 from spec.category_tables import BYTES, COUNTS
@@ -123,6 +123,9 @@ def add_plain(axes: Iterable[tuple[tuple[Any, ...], bool]]) -> None:
 
 KINDS = [({}, "none"), (SAMPLED, "none"), ({}, "whole"), (SAMPLED, "real")]
 add_plain(daily(POLICIES, OBJECTIVES, ["narrow", "wide"], KINDS))
+
+for objective in ("squared_error", "quantile"):
+    add(f"far-{objective}", partial(far, objective, 20_000, "real"), {"objective": objective})
 
 # Enough rows for every parallel path: blocks for each thread, packed sums flushed (past 131,071 rows), bottom-k cuts.
 BIG: list[tuple[bool, str, tuple[Any, ...], dict[str, Any]]] = [

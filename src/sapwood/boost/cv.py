@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import metric, objective
-from sapwood.boost import class_weight, splits
+from sapwood.boost import class_weight, offset, splits
 from sapwood.boost.arguments import Rows, in_order, peer_arguments, training_rows
 from sapwood.boost.session import History, Session, run
 from sapwood.boost.spec import make_spec, merge_arguments, take_callbacks
@@ -93,6 +93,7 @@ def cv(
         if params.get(name) is not None:
             raise ParameterError(f"{name} is for an automatic fit; give an estimator to scikit-learn's cross_validate.")
     spec = make_spec(params, data, callbacks, watched=True, in_cv=True)
+    offset.warn_of_rounding(spec.objective, data)
     data = class_weight.with_class_weight(data, spec.factor)
     splits.check_fold_words(folds is None, spec.classes, data.group, stratified=stratified, shuffle=shuffle)
     counts = splits.folds_of(spec.params, data, spec.classes, n_folds, folds)

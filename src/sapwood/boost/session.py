@@ -28,7 +28,7 @@ from sapwood.data.dealt import total
 from sapwood.data.progress import tell
 from sapwood.device import Trainer
 from sapwood.errors import DataError, DivergedError
-from sapwood.model.booster import Booster
+from sapwood.model.booster import BASE_LAST, Booster
 from sapwood.model.combinations import Combinations
 from sapwood.model.trees import Trees
 from sapwood.params import model_params
@@ -58,7 +58,7 @@ class Session:
     ) -> None:
         self.spec, self.data = spec, data
         self._weight = _weight_without(held, data)
-        self.trainer, self.base = self._make_trainer()
+        self.trainer = self._make_trainer()
         self._plan = self._bound_plan()
         self.bounds = self._standardise()
         self.encoded: EncodedTraining | None = None
@@ -67,11 +67,11 @@ class Session:
             self.encoded = EncodedTraining(data, spec.params, self._plan, *rows, self.trainer.scores())
         before = None if spec.init_model is None else spec.init_model.trees
         self.eval_rows: dict[str, EvalRows] = {
-            name: EvalSet(one, start_scores(one, self.base, before, spec.n_threads), spec.n_threads, self.encoded)
+            name: EvalSet(one, self._start_scores(one, before), spec.offset, spec.n_threads, self.encoded)
             for name, one in sets.items()
         }
         if measured is not None:
-            self.eval_rows["holdout"] = HeldOutRows(data, self.trainer, measured)
+            self.eval_rows["holdout"] = HeldOutRows(data, self.trainer, measured, spec.offset)
 
     def rounds(self, grown: GrownTrees | None = None) -> Iterator[Step]:
         """Train, round after round; ``grown``: trees of an earlier run of this training, and a place for new ones."""
@@ -104,11 +104,12 @@ class Session:
         """Every metric of all evaluation rows, by name."""
         spec = self.spec
         return {
-            name: measure(rows, spec.metrics, spec.objective, spec.n_threads) for name, rows in self.eval_rows.items()
+            name: measure(rows, spec.metrics, spec.objective, spec.n_threads, spec.offset)
+            for name, rows in self.eval_rows.items()
         }
 
-    def _make_trainer(self) -> tuple[Trainer, Floats]:
-        """A trainer whose scores are set and in which held-out rows weigh nothing, and the base of its model."""
+    def _make_trainer(self) -> Trainer:
+        """A trainer whose scores are set and in which held-out rows weigh nothing; sets the base of its model."""
         spec, data, goal, model = self.spec, self.data, self.spec.objective, self.spec.init_model
         label = objective.planes(goal, spec.label, spec.n_outputs)
         trainer = data.device.Trainer(
@@ -124,11 +125,23 @@ class Session:
         else:
             start = spec.params["start"] if data.init_score is None else 0.0
             base = objective.start(goal, trainer, start, spec.n_outputs, spec.label, self._weight)
+            if isinstance(start, str) and spec.offset.any():
+                base = base + spec.offset  # rounded here, so that the difference of both is exact
+        self.base = base
         if model is None and data.init_score is None:
-            trainer.fill_scores(base)
+            trainer.fill_scores(self._start)
         else:
-            trainer.set_scores(start_scores(data, base, None if model is None else model.trees, spec.n_threads))
-        return trainer, base
+            trainer.set_scores(self._start_scores(data, None if model is None else model.trees))
+        return trainer
+
+    @property
+    def _start(self) -> Floats:
+        """The base as scores of the training have it."""
+        return self.base - self.spec.offset if self.spec.offset.any() else self.base
+
+    def _start_scores(self, data: Dataset, trees: Trees | None) -> Floats:
+        """Scores of rows before the first new round."""
+        return start_scores(data, self._start, trees, self.spec.n_threads, self.spec.offset)
 
     def _standardise(self) -> Floats:
         """The bounds of the columns in linear leaves of standard units; empty in raw units."""
@@ -184,6 +197,9 @@ def make_booster(session: Session, trees: Trees, best_round: int | None, fingerp
         if not np.isfinite(numbers).all():
             raise DivergedError(f"{what} are")
     n_used = max(0, int(trees.column.max(initial=-1)) + 1 - data.n_columns)  # combinations come by first use
+    params = dict(model_params(spec.params))
+    if spec.offset.any():
+        params[BASE_LAST] = True
     return Booster(
         trees if model is None else Trees.concat([model.trees, trees]),
         base=session.base,
@@ -197,7 +213,7 @@ def make_booster(session: Session, trees: Trees, best_round: int | None, fingerp
         crosses=data.crosses,
         times=data.times,
         combinations=Combinations.of([] if encoded is None else encoded.combinations[:n_used]),
-        params=model_params(spec.params),
+        params=params,
         classes=None if model is None else model.classes,
         best_round=best_round,
         data_fingerprint=fingerprint,

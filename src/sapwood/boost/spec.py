@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sapwood import metric, objective
-from sapwood.boost import auto_learning_rate, class_weight, compatibility
+from sapwood.boost import auto_learning_rate, class_weight, compatibility, offset
 from sapwood.boost.categories import category_encoding
 from sapwood.boost.leaves import leaf
 from sapwood.boost.round import growth, sampling
@@ -39,7 +39,8 @@ class TrainSpec:
     params: dict[str, Any]
     objective: objective.Objective
     leaf_plan: leaf.LeafPlan
-    label: Floats
+    label: Floats  # less the offset
+    offset: Floats  # (n_outputs) what scores of the training lack of those of the model
     classes: Floats | None  # the class of each row, by which rows are held out and dealt to folds; None: no classes
     factor: Floats | None  # on the weights of the rows of each class
     metrics: tuple[metric.Metric, ...]
@@ -105,8 +106,10 @@ def make_spec(
     classes = data.label if data.label.ndim == 1 and goal.labels in ("0 or 1", "a class index") else None
     factor = class_weight.factors(params["class_weight"], classes, data.weight, max(2, n_outputs), data.reduce)
     n_threads = threads(params["n_jobs"])
+    shift = offset.choose(goal, data, n_outputs, init_model)
+    label = offset.subtracted(data.label, shift)
     return TrainSpec(
-        params, goal, plan, data.label, classes, factor, metrics, watching, n_outputs, n_threads, init_model
+        params, goal, plan, label, shift, classes, factor, metrics, watching, n_outputs, n_threads, init_model
     )
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, Protocol
 
 from sapwood import objective, version
-from sapwood.boost import arguments, auto, class_weight, memory, splits
+from sapwood.boost import arguments, auto, class_weight, memory, offset, splits
 from sapwood.boost.arguments import Rows, Valid
 from sapwood.boost.checkpoint import Checkpoint
 from sapwood.boost.round.callback import Callback
@@ -120,6 +120,7 @@ def train_with(
     ``follow`` gets what the training is, as JSON values, and what was asked for; None is a checkpoint, if any.
     """
     spec = make_spec(params, data, callbacks, init_model, watched=bool(sets))
+    offset.warn_of_rounding(spec.objective, data)
     _check_sets(sets, data, spec)
     booster = _train(spec, data, sets, follow, said=bool(CHOSEN_HOLDOUT & params.keys()))
     if data.n_total > 1 and booster.trees.n_nodes <= booster.trees.n_trees:

@@ -6,7 +6,6 @@ In: a file and its target. Out: the best parameters, and a TOML file for ``sapwo
 import json
 import time
 from collections.abc import Callable, Iterator
-from math import exp, log
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from sapwood.cli.settings import Settings
 from sapwood.cli.show import Output
 from sapwood.cli.train import rows_of, task_of
 from sapwood.data.dataset import Dataset
+from sapwood.device import elementary
 from sapwood.errors import ParameterError
 from sapwood.interfaces import target as targets
 from sapwood.metric import METRICS
@@ -121,15 +121,21 @@ def _draws(seed: int) -> Iterator[dict[str, Any]]:
         chosen: dict[str, Any] = {"grow_policy": GROWERS[int(rng.integers(len(GROWERS)))]}
         for name, (low, high, by_log, whole) in SPACE.items():
             at = rng.random()
-            value = exp(log(low) + at * (log(high) - log(low))) if by_log else low + at * (high - low)
+            value = _between(low, high, at) if by_log else low + at * (high - low)
             chosen[name] = round(value) if whole else float(value)
         yield _fitting(chosen)
+
+
+def _between(low: float, high: float, at: float) -> float:
+    """The number at a place from 0 to 1 between two others on a logarithmic scale."""
+    start = elementary.log(low)
+    return float(elementary.exp(start + at * (elementary.log(high) - start)))
 
 
 def _fitting(chosen: dict[str, Any]) -> dict[str, Any]:
     """Depth instead of leaves for symmetric trees, which have a power of two of them."""
     if chosen.get("grow_policy") == "symmetric":
-        chosen["max_depth"] = max(2, round(log(chosen.pop("max_leaves"), 2)))
+        chosen["max_depth"] = max(2, round(float(elementary.log(chosen.pop("max_leaves")) / elementary.log(2.0))))
     return chosen
 
 

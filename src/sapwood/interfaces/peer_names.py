@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sapwood import metric
 from sapwood.data import derived
+from sapwood.device import elementary
 from sapwood.errors import ParameterError, suggest
 from sapwood.model.booster import Booster
 from sapwood.model.peer_names import contributions
@@ -176,5 +177,5 @@ def importances(booster: Booster, kind: str | None) -> NDArray[np.float64]:
     """`feature_importances_`: shares of the total gain, or what `importance_type` asks for."""
     found = booster.importance("total_gain", normalize=True) if kind is None else booster.importance(kind)
     if booster.times:  # what the parts of a date have is the date's
-        found = found @ derived.shares(booster.times, booster.n_columns)
+        found = elementary.matmul(found, derived.shares(booster.times, booster.n_columns))
     return found.astype(np.int64) if kind in ("weight", "split") else found

@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sapwood import objective
 from sapwood.data import ingest
 from sapwood.data.deferred import Deferred
+from sapwood.device import elementary
 from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
 from sapwood.interfaces import target as targets
 from sapwood.interfaces.estimator import OF_TWO, VALUES, Estimator, choose_objective, documented
@@ -177,7 +178,7 @@ class SapwoodClassifier(ClassifierMixin, PredictionSets, Estimator):
     def predict_log_proba(self, X: Any, init_score: ArrayLike | None = None) -> NDArray[np.float64]:
         """Predict the logarithm of every probability, (n_rows, n_classes_)."""
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X, init_score))
+            return elementary.log(self.predict_proba(X, init_score))
 
     def decision_function(self, X: Any, init_score: ArrayLike | None = None) -> NDArray[np.float64]:
         """Compute raw scores: (n_rows,) of the second of two classes (log-odds, say), or (n_rows, n_classes_)."""

@@ -224,7 +224,7 @@ class SapwoodSurvival(WholeFiles, Estimator):
         else:
             at = np.append(0.0, np.unique(np.concatenate([one.grid for one in self._learned])))
             hazard = self.predict_cumulative_hazard(X, at)
-            found = [self._reached(at, hazard, -float(np.log1p(-one))) for one in levels]
+            found = [self._reached(at, hazard, -float(elementary.log1p(-one))) for one in levels]
         return np.stack(found, axis=1) if several else found[0]
 
     def _reached(self, at: Floats, hazard: Floats, wanted: float) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.data import derived
+from sapwood.device import elementary
 from sapwood.errors import ParameterError, suggest
 from sapwood.interfaces.estimator import Estimator
 from sapwood.model.booster import Booster
@@ -108,8 +109,9 @@ class TreeExplainer:
             return told
         values, n = told.values, self.model.n_given  # what the parts of a date or a text add is the column's
         for axis in (1, 2) if interactions else (1,):
-            moved = np.moveaxis(values, axis, -1) @ derived.shares(self.model.times, self.model.n_columns)
-            values = np.moveaxis(moved, -1, axis)
+            by_part = np.moveaxis(values, axis, -1)
+            by_column = elementary.matmul(by_part, derived.shares(self.model.times, self.model.n_columns))
+            values = np.moveaxis(by_column, -1, axis)
         return replace(told, values=values, data=told.data[:, :n], feature_names=told.feature_names[:n])
 
     def _expected(self) -> Any:

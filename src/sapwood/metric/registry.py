@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from sapwood.device import elementary
 from sapwood.errors import DataError, ObjectiveError, ParameterError, SapwoodError, suggest
 from sapwood.metric import functions as formulas
 from sapwood.metric import ranking
@@ -285,14 +286,14 @@ def _direction(function: Any, name: str) -> tuple[bool, bool]:
 
 def _log_odds(p: Floats) -> Floats:
     with np.errstate(divide="ignore"):
-        return np.log(p) - np.log1p(-p)
+        return elementary.log(p) - elementary.log1p(-p)
 
 
 RAW: dict[str | None, Callable[[Floats], Floats]] = {  # raw scores of predictions, by link
     "sigmoid": _log_odds,
     "sigmoid2": lambda p: 0.5 * _log_odds(p),
-    "exp": np.log,
-    "softmax": np.log,
+    "exp": elementary.log,
+    "softmax": elementary.log,
     "one_vs_all": _log_odds,
 }
 

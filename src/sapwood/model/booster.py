@@ -24,7 +24,7 @@ from sapwood.data.deferred import Deferred
 from sapwood.data.derived import Plan
 from sapwood.data.ingest.few_rows import FewRows
 from sapwood.data.sparse import no_zeros
-from sapwood.device import Device, Explainer, Forest, arrays, get, host
+from sapwood.device import Device, Explainer, Forest, arrays, elementary, get, host
 from sapwood.device.threads import threads
 from sapwood.errors import DataError, ObjectiveError, ParameterError
 from sapwood.model import constraint_proof, quantiles, text
@@ -45,6 +45,7 @@ MIN_PARALLEL_ROWS = 256  # with fewer rows one thread is done before a second on
 Floats = NDArray[np.float64]
 Link = Callable[[Floats], Floats]  # raw scores (n_rows,) or (n_rows, n_outputs) -> predictions, one a row
 Rounds = int | tuple[int, int] | None
+BASE_LAST = "base_last"  # among the params of a model
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,7 +165,7 @@ class Booster(PeerNames):
         (n_internal, n_columns): the part of a cross or of a combination goes to its columns in equal shares.
         """
         shares = self.combinations.shares(self.n_numbered)
-        return shares @ self.crosses.shares(self.n_columns) if len(self.crosses) else shares
+        return elementary.matmul(shares, self.crosses.shares(self.n_columns)) if len(self.crosses) else shares
 
     @property
     def n_outputs(self) -> int:
@@ -185,6 +186,16 @@ class Booster(PeerNames):
     def averaged(self) -> bool:
         """Whether the model is a forest: what its rounds add is divided by their number."""
         return self.params.get("boosting") == "forest"
+
+    @property
+    def base_last(self) -> bool:
+        """Whether the base is added after the trees: scores near it would lose their digits, so far from 0 it is."""
+        return self.params.get(BASE_LAST) is True
+
+    @property
+    def _trees_first(self) -> bool:
+        """Whether scores are the sum of the trees, which begins at 0, and then more."""
+        return self.averaged or self.base_last
 
     @property
     def linear(self) -> bool:
@@ -273,7 +284,7 @@ class Booster(PeerNames):
         n_threads = threads(n_jobs)
         columns = self._whole(self._read(X, by_rows=True, min_rows=0), n_threads)
         first, last = self._trees_of(rounds)
-        if self.averaged:
+        if self._trees_first:
             zeros = np.zeros((columns.n_rows, self.n_outputs))
             total = self._forest.predict(columns.table, first, last, True, zeros, n_threads)
             scores = self._mean(total, last - first, self._start(init_score, columns.n_rows))
@@ -345,9 +356,9 @@ class Booster(PeerNames):
                 last = first + self._per_round
                 shaped = self._forest.predict(columns.table, first, last, True, scores, n_threads)
                 scores = shaped.reshape(-1, self.n_outputs)
-                yield link(self._mean(shaped, last, start) if self.averaged else shaped)
+                yield link(self._mean(shaped, last, start) if self._trees_first else shaped)
 
-        return stages(np.zeros_like(start) if self.averaged else start)
+        return stages(np.zeros_like(start) if self._trees_first else start)
 
     def with_link(self, transform: Link) -> Booster:
         """Give a model with a custom link the function back that its file could not hold.
@@ -454,12 +465,13 @@ class Booster(PeerNames):
     @cached_property
     def _direct(self) -> bool:
         """Whether plain numbers can go to the core unchanged, and its result is the prediction."""
-        return not self.averaged and not self.categories and not self.zero_as_missing
+        return not self._trees_first and not self.categories and not self.zero_as_missing
 
     @cached_property
     def _few_rows(self) -> FewRows | None:
         """The reader of a few rows of a data frame; None where the model needs more than numbers and codes."""
-        simple = self.named and not (self.averaged or self.zero_as_missing or self.times or len(self.combinations))
+        more = self._trees_first or self.zero_as_missing or self.times or len(self.combinations)
+        simple = self.named and not more
         return FewRows(self.feature_names, self.categories) if simple else None
 
     def _predict_few(self, X: Any, raw: bool) -> Floats:
@@ -549,8 +561,9 @@ class Booster(PeerNames):
         return first * self._per_round, last * self._per_round
 
     def _mean(self, total: Floats, n_trees: int, start: Floats) -> Floats:
-        """Scores of a forest from the sum of its trees, in the shape of the sum."""
-        return start.reshape(total.shape) + total / max(1, n_trees // self._per_round)
+        """Scores from the sum of the trees, of a forest from their mean, in the shape of the sum."""
+        divisor = max(1, n_trees // self._per_round) if self.averaged else 1
+        return start.reshape(total.shape) + total / divisor
 
     def _start(self, init_score: Any, n_rows: int) -> Floats:
         """Scores before the first tree, (n_rows, n_outputs): those given, or the base."""

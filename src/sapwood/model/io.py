@@ -22,8 +22,10 @@ from sapwood.params.table import BY_NAME
 KIND = "model"
 # 1: without categories and linear leaves, 2: without combinations, 3: without splits that tell new categories from
 # missing ones and without sets as bits, 4: without crosses and linear leaves in standard units, 5: without columns of
-# times, 6: without text and lists, 7: without arrays of few bytes; as models that have none are still written
-VERSION = 8
+# times, 6: without text and lists, 7: without arrays of few bytes, 8: without a base that is added last; as models that
+# have none are still written
+VERSION = 9
+COMPACT = 8
 
 # Everything of a booster that is not an array, with the JSON types it may have. `history` cannot change a prediction.
 FIELDS: dict[str, tuple[type, ...]] = {
@@ -82,6 +84,8 @@ def encode(booster: Booster) -> bytes:
     stored = {name: arrays[name] for name in (*kept, "base")} | extra | joined | crossed
     if (small := compact.encode(stored)) is not None:
         stored, fields["compact"] = small
+        version = COMPACT
+    if booster.base_last:
         version = VERSION
     return container.pack(KIND, version, stored, fields)
 

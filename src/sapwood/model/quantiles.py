@@ -34,11 +34,13 @@ def check_quantiles(booster: "Booster") -> Verdict:
     trees = booster.trees
     order = np.argsort(levels, kind="stable")
     if trees.linear is None:
-        ends = np.repeat(booster.base[:, None], 2, axis=1)
+        base = np.repeat(booster.base[:, None], 2, axis=1)
+        ends = np.zeros_like(base) if booster.base_last else base
         for tree in range(trees.n_trees):
             nodes = slice(trees.offset[tree], trees.offset[tree + 1])
             value = trees.value[nodes][trees.left[nodes] == 0]
             ends[trees.output[tree]] += value.min(), value.max()
+        ends = base + ends if booster.base_last else ends
         if (ends[order[:-1], 1] <= ends[order[1:], 0]).all():
             return Verdict(True, "the largest score of each level is not above the smallest of the next.")
     if booster.categories or len(booster.crosses):

@@ -40,6 +40,7 @@ class Custom:
     first: Callable[..., Any] | None = None  # (y, weight) -> start scores
     leaf: Callable[..., Any] | None = None  # (y, score, weight) -> the value of a leaf with these rows
     values: Callable[[int, Floats], Floats] | None = None  # (output, Newton steps) -> leaf values in closed form
+    moved: tuple[bool, ...] = ()  # whether each score moves by as much as the labels, where all of these move
     device_arrays: bool = False  # `derive` takes the arrays of the device, where it has such
 
     @classmethod
@@ -91,6 +92,7 @@ class Custom:
             first=getattr(given, "start", None),
             leaf=getattr(given, "leaf", None),
             values=getattr(given, "leaf_values", None),
+            moved=tuple(getattr(given, "moved", ())),
             device_arrays=bool(getattr(given, "device_arrays", False)),
         )
 

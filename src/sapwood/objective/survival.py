@@ -115,6 +115,11 @@ class Aft:
             raise ParameterError(f"dist={dist!r} is unknown; choose one of {', '.join(BEND)}.")
         self.dist, self.log_scale = dist, 0.0
 
+    @property
+    def scale(self) -> float:
+        """The scale of Z."""
+        return float(elementary.exp(self.log_scale))
+
     def start(self, y: Floats, weight: Floats | None) -> float:
         """The score and the scale that fit all rows best."""
         low, high = np.maximum(y[:, 0], 1e-300), y[:, 1]
@@ -146,20 +151,20 @@ class Aft:
 
     def survival(self, score: Floats, times: Floats) -> Floats:
         """(n_rows, n_times) probabilities of living longer."""
-        z = (elementary.log(np.maximum(times, 1e-300)) - score[:, None]) / np.exp(self.log_scale)
+        z = (elementary.log(np.maximum(times, 1e-300)) - score[:, None]) / self.scale
         return np.asarray(1.0 - self._cdf(z))
 
     def quantile(self, score: Floats, level: float) -> Floats:
         """The time that a share `level` of rows like these does not outlive."""
         if self.dist == "logistic":
-            z = np.log(level / (1 - level))
+            z = float(elementary.log(level / (1 - level)))
         elif self.dist == "extreme":
-            z = np.log(-np.log1p(-level))
+            z = float(elementary.log(-elementary.log1p(-level)))
         else:
-            from statistics import NormalDist
+            from sapwood.objective.distributions.special import normal_quantile  # which imports this module
 
-            z = NormalDist().inv_cdf(level)
-        return np.asarray(elementary.exp(score + np.exp(self.log_scale) * z))
+            z = float(normal_quantile(np.array(level)))
+        return np.asarray(elementary.exp(score + self.scale * z))
 
     def _cdf(self, z: Floats) -> Floats:
         if self.dist == "logistic":
@@ -180,7 +185,7 @@ class Aft:
 
     def _terms(self, y: Floats, score: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Loss, its derivatives in the score, and that in the log of the scale."""
-        scale = float(np.exp(self.log_scale))
+        scale = self.scale
         low, high = y[:, 0], y[:, 1]
         with np.errstate(divide="ignore", over="ignore"):
             zl = np.where(low > 0, (elementary.log(np.maximum(low, 1e-300)) - score) / scale, -40.0)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.device import elementary
 from sapwood.metric import auc
 from sapwood.model.booster import Booster
 
@@ -109,7 +110,7 @@ def _stability(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
     p, q = (np.bincount(codes - low, minlength=n) / max(1, len(codes)) for codes in (one, other))
     kept = (p + q) > 0
     p, q = (np.maximum(part[kept], 0.5 / max(len(one), len(other), 1)) for part in (p, q))
-    return float(((p - q) * np.log(p / q)).sum())
+    return float(((p - q) * elementary.log(p / q)).sum())
 
 
 def _keys(columns: Sequence[Floats]) -> NDArray[np.uint64]:

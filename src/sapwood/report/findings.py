@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sapwood import metric as metrics
 from sapwood.data.ingest import Columns
+from sapwood.device import elementary
 from sapwood.metric.curves import Z, standard_error
 from sapwood.model.booster import Booster
 from sapwood.report.scores import metrics_of
@@ -49,7 +50,7 @@ def curve(booster: Booster, rows: Columns, label: Floats) -> tuple[list[int], li
     values, link = [], booster._link()
     scores = np.tile(booster.base, (part.n_rows, 1))
     for first, last in zip([0, *ends[:-1]], ends, strict=True):
-        if booster.averaged:
+        if booster.averaged or booster.base_last:
             shaped = booster.predict(part, raw=True, rounds=last)
         else:
             shaped = booster.predict(part, raw=True, rounds=(first, last), init_score=scores)
@@ -75,10 +76,10 @@ def losses(booster: Booster, label: Floats, prediction: Floats) -> tuple[Floats,
     """A loss of every row, and its name: log loss of classes, absolute error of numbers."""
     if booster.link in metrics.BINARY and prediction.ndim == 1:
         p = np.where(label == 1, prediction, 1 - prediction)
-        return -np.log(np.maximum(p, 1e-15)), "log loss"
+        return -elementary.log(np.maximum(p, 1e-15)), "log loss"
     if booster.link in metrics.CLASSES:
         p = prediction[np.arange(len(label)), label.astype(np.int64)]
-        return -np.log(np.maximum(p, 1e-15)), "log loss"
+        return -elementary.log(np.maximum(p, 1e-15)), "log loss"
     error = np.abs(prediction - label.reshape(prediction.shape) if label.size == prediction.size else np.zeros(1))
     return (error if error.ndim == 1 else error.mean(axis=1)), "absolute error"
 

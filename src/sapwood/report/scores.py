@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import metric as metrics
+from sapwood.device import elementary
 from sapwood.metric.curves import Z, standard_error
 from sapwood.model.booster import Booster
 from sapwood.model.explain.shapley import labels_of
@@ -107,7 +108,8 @@ def _error(one: metrics.Metric, label: Floats, prediction: Floats, value: float)
     draws = []
     rng = np.random.default_rng(0)
     for _ in range(N_BOOTSTRAP):
-        weight = rng.multinomial(len(label), np.full(len(label), 1 / len(label))).astype(np.float64)
+        drawn = rng.integers(0, len(label), len(label))  # integers: draws of counts would go through libm
+        weight = np.bincount(drawn, minlength=len(label)).astype(np.float64)
         try:
             draws.append(one(label, prediction, weight))
         except ValueError:
@@ -118,8 +120,8 @@ def _error(one: metrics.Metric, label: Floats, prediction: Floats, value: float)
 def _log_loss(label: Floats, prediction: Floats) -> Floats:
     tiny = np.finfo(np.float64).tiny
     if prediction.ndim == 1:
-        return -np.log(np.maximum(np.where(label == 1, prediction, 1 - prediction), tiny))
-    return -np.log(np.maximum(prediction[np.arange(len(label)), label.astype(np.int64)], tiny))
+        return -elementary.log(np.maximum(np.where(label == 1, prediction, 1 - prediction), tiny))
+    return -elementary.log(np.maximum(prediction[np.arange(len(label)), label.astype(np.int64)], tiny))
 
 
 def _hits(label: Floats, prediction: Floats) -> Floats:

@@ -4,8 +4,9 @@ In: numbers. Out: text of SVG elements.
 """
 
 from collections.abc import Sequence
+from decimal import Decimal
 from html import escape
-from math import ceil, floor, isfinite, log10
+from math import ceil, floor, isfinite
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def ticks(low: float, high: float, n: int = 5) -> list[float]:
     """About `n` round numbers between two."""
     if not high > low:
         return [low]
-    step = 10.0 ** floor(log10((high - low) / n))
+    step = float(f"1e{Decimal((high - low) / n).adjusted()}")  # the power of ten below, without a logarithm
     step *= next((k for k in (1, 2, 5, 10) if (high - low) / (k * step) <= n), 10)
     return [round(k * step, 12) for k in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)]
 

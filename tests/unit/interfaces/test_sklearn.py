@@ -504,7 +504,7 @@ def test_init_score(numbers, binary):
     raw = model.decision_function(X, init_score=start)
     np.testing.assert_array_equal(raw, model.booster_.predict(X, raw=True, init_score=start))
     np.testing.assert_array_equal(model.predict_proba(X, start)[:, 1], math.sigmoid(raw))
-    np.testing.assert_array_equal(model.predict_log_proba(X, start), np.log(model.predict_proba(X, start)))
+    np.testing.assert_array_equal(model.predict_log_proba(X, start), math.log(model.predict_proba(X, start)))
     np.testing.assert_array_equal(model.predict(X, start), math.sigmoid(raw) > 0.5)
     np.testing.assert_array_equal(list(model.staged_predict(X, start))[-1], model.predict(X, start))
     np.testing.assert_array_equal(list(model.staged_predict_proba(X, start))[-1], model.predict_proba(X, start))

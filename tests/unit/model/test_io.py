@@ -198,7 +198,7 @@ def tensor_change(name: str, **changes: Any) -> Callable[[dict[str, Any]], None]
 HEADER_LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "no metadata": lambda h: h.pop("__metadata__"),
     "metadata of others": lambda h: h["__metadata__"].update(format="pt"),
-    "version 9": entry_change(version=9),
+    "version 10": entry_change(version=10),
     "version 0": entry_change(version=0),
     "version true": entry_change(version=True),
     "version text": entry_change(version="1"),
@@ -397,7 +397,7 @@ def test_lies_about_classes_raise(classifier: Booster, lie: str) -> None:
 def test_errors_say_what_is_wrong(regressor: Booster) -> None:
     arrays, fields = parts(regressor)
     for message, version, changed in (
-        ("version 9; this Sapwood reads versions 1..8. Upgrade", 9, fields),
+        ("version 10; this Sapwood reads versions 1..9. Upgrade", 10, fields),
         ("'named' is a int, not a bool", 1, fields | {"named": 1}),
         (r"fields {} are not the finite \['quantile_alpha'\]", 1, fields | {"objective": "quantile"}),
         ("squared_error has link identity, not 'sigmoid'", 1, fields | {"link": "sigmoid"}),

@@ -80,7 +80,8 @@ def merge(boosters: Sequence[Booster], parts: Sequence[float]) -> Booster:
     if any((one.base != base).any() for one in boosters):
         base = np.zeros_like(base)
         for booster, part in zip(boosters, parts, strict=True):
-            base = base + part * booster.base
+            base = base + part * (booster.base - whole.base if whole.base_last else booster.base)
+        base = base + whole.base if whole.base_last else base  # of bases far from 0 the differences are exact
     return replace(whole, trees=Trees.concat(trees), base=base, combinations=Combinations.of(made), best_round=None)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.boost import splits
+from sapwood.boost import offset, splits
 from sapwood.boost.auto import blend
 from sapwood.boost.auto.candidates import LARGE
 from sapwood.boost.auto.report import Chosen, Tried
@@ -74,6 +74,7 @@ def fit(given: Mapping[str, Any], data: Dataset, dist: Any, n_folds: int, valid:
     if len(families) > 1:
         families = [_screened(families, given, data, masks, valid, tried)]
     run = _Run(given, data, families[0], masks, valid)
+    offset.warn_of_rounding(run.spec.objective, data)
     run.advance(given.get("n_estimators", 100))
     booster, family, loss = run.finish()
     tried.append(Tried(family.spec, run.best_round, loss, time.monotonic() - begin, 1.0))
@@ -145,14 +146,14 @@ class _Run:
         params = {**given, "objective": Likelihood(family)}
         self.patience = params.pop("early_stopping_rounds", None) or 10**9
         spec = make_spec(params, data, None, watched=valid is not None)
-        self.spec, self.label, self.weight = spec, data.label, data.weight
+        self.spec, self.label, self.weight = spec, spec.label, data.weight
         if masks:
             self.sessions = [Session(spec, data, held, held) for held in masks]
         else:
             self.sessions = [Session(spec, data, sets={} if valid is None else {"valid": valid})]
         if valid is not None:
             assert valid.label is not None
-            self.label, self.weight = valid.label, valid.weight
+            self.label, self.weight = offset.subtracted(valid.label, spec.offset), valid.weight
         self.places = [np.flatnonzero(held) for held in masks]  # empty: the validation set, whole
         self.watched = bool(masks) or valid is not None
         self.rounds = [one.rounds() for one in self.sessions]
@@ -200,7 +201,8 @@ class _Run:
             make_booster(session, store.trees(self.best_round), None, self.data.fingerprint(), {})
             for session, store in zip(self.sessions, self.stores, strict=True)
         ]
-        base = sum((one.base for one in models[1:]), np.array(models[0].base)) / len(models)
+        start = self.spec.offset  # the bases less it have no digits that a sum would lose
+        base = sum((one.base - start for one in models[1:]), models[0].base - start) / len(models) + start
         if family.scale_at is not None:
             base[family.scale_at] += shift
         whole = blend.merge(models, [1.0 / len(models)] * len(models))

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sapwood.boost import splits
+from sapwood.boost import offset, splits
 from sapwood.boost.auto import blend, candidates, confidence, crosses, refit
 from sapwood.boost.auto.candidates import Candidate, Facts
 from sapwood.boost.auto.contender import Contender, Mask
@@ -68,6 +68,7 @@ class _Fit:
         watched = {"early_stopping_rounds": 1, "validation_fraction": candidates.fraction(data.n_rows)}
         kept = data if self.given.get("linear_leaves") else data.without_values()
         self.spec = spec = make_spec({**watched, **self.given}, kept, None, watched=False)
+        offset.warn_of_rounding(spec.objective, data)
         for name, value in REQUIRED.items():
             if spec.params[name] != value:
                 has = f"{name}={spec.params[name]!r}"

@@ -190,7 +190,7 @@ def _judged(
     if max_step > 0:
         step = np.clip(step, -max_step, max_step)
     goal, scores = plan.objective, rows.scores()
-    label = rows.label if rows.label.ndim == 1 else rows.label[:, output]
+    label = rows.centred if rows.centred.ndim == 1 else rows.centred[:, output]
     if goal.labels == "a class index":
         label = (label == output).astype(np.float64)
     score = scores[output]

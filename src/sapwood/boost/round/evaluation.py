@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.boost import offset
 from sapwood.boost.categories.combinations import Sources, extended
 from sapwood.boost.leaves import linear
 from sapwood.data.dataset import Dataset
@@ -31,6 +32,7 @@ class EvalRows(Protocol):
     """Rows whose scores are kept up to date with the model."""
 
     label: Floats
+    centred: Floats  # the labels less the offset, as scores are
     weight: Floats | None
     group: NDArray[np.int32] | None
     reduce: Reduce | None  # over the holders of the rows
@@ -57,8 +59,16 @@ class EvalRows(Protocol):
 class EvalSet:
     """A dataset in the bins of the training data, with scores of its own."""
 
-    def __init__(self, data: Dataset, scores: Floats, n_threads: int, encoded: "EncodedTraining | None" = None) -> None:
+    def __init__(
+        self,
+        data: Dataset,
+        scores: Floats,
+        shift: Floats,
+        n_threads: int,
+        encoded: "EncodedTraining | None" = None,
+    ) -> None:
         assert data.label is not None
+        self.centred = offset.subtracted(data.label, shift)
         self.label, self.weight, self.values, self.reduce = data.label, data.weight, data.values, data.reduce
         self.group = data.group
         self._data, self._scores, self._n_threads = data, scores, n_threads
@@ -112,9 +122,10 @@ class EvalSet:
 class HeldOutRows:
     """Some of the training rows, of weight 0 in training, so that nothing is copied or binned again."""
 
-    def __init__(self, data: Dataset, trainer: Trainer, rows: NDArray[Any]) -> None:
+    def __init__(self, data: Dataset, trainer: Trainer, rows: NDArray[Any], shift: Floats) -> None:
         assert data.label is not None
         self.label = data.label[rows]
+        self.centred = offset.subtracted(self.label, shift)
         self.weight = None if data.weight is None else data.weight[rows]
         self._data, self._trainer, self.reduce = data, trainer, data.reduce
         self._rows = (np.flatnonzero(rows) if rows.dtype == np.bool_ else rows).astype(np.int32)
@@ -146,14 +157,16 @@ class HeldOutRows:
         return output
 
 
-def measure(rows: EvalRows, metrics: Sequence[Metric], objective: Objective, n_threads: int) -> dict[str, float]:
+def measure(
+    rows: EvalRows, metrics: Sequence[Metric], objective: Objective, n_threads: int, shift: Floats
+) -> dict[str, float]:
     """Every metric of the rows, by name."""
     asked = [metric.known for metric in metrics]
-    if metrics and None not in asked and objective.custom is None:
+    if metrics and None not in asked and objective.custom is None and not shift.any():
         there = rows.measured_there(asked, objective.link)
         if there is not None:
             return {metric.name: value for metric, value in zip(metrics, there, strict=True)}
-    prediction = objective.predict(np.ascontiguousarray(rows.scores().T), n_threads)
+    prediction = offset.added(objective.predict(np.ascontiguousarray(rows.scores().T), n_threads), shift)
     if rows.reduce is not None and total(rows.reduce, not np.isfinite(prediction).all()):
         raise DivergedError("some predictions of the validation rows are")  # on all holders
     try:
@@ -165,13 +178,13 @@ def measure(rows: EvalRows, metrics: Sequence[Metric], objective: Objective, n_t
         raise
 
 
-def start_scores(data: Dataset, base: Floats, trees: Trees | None, n_threads: int) -> Floats:
+def start_scores(data: Dataset, base: Floats, trees: Trees | None, n_threads: int, shift: Floats) -> Floats:
     """Scores (n_outputs, n_rows) before the first new round: the base or init_score, and the trees to continue from.
 
     They have the bits of a training that has just grown these trees: each row adds leaf values in the order of trees.
     """
     if data.init_score is not None:
-        scores = np.array(data.init_score.T, np.float64, order="C")
+        scores = np.array(offset.subtracted(data.init_score, shift).T, np.float64, order="C")
     else:
         scores = np.repeat(base[:, None], data.n_rows, axis=1)
     if trees is not None:

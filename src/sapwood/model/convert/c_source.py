@@ -195,10 +195,10 @@ def write(booster: Booster, name: str = "model") -> str:
         n_outputs=n,
         n_trees=trees.n_trees,
         features=", ".join(map(_text, booster.feature_names)),
-        start="0.0" if booster.averaged else "base[k]",
+        start="0.0" if booster.averaged or booster.base_last else "base[k]",
         test=(BY_SET if booster.categories else "") + NUMERIC,
-        mean=f"  for (int k = 0; k < {n}; k++) s[k] = base[k] + s[k] / {float(max(1, booster.n_rounds))!r};\n"
-        if booster.averaged
+        mean=f"  for (int k = 0; k < {n}; k++) s[k] = base[k] + s[k] / {float(booster._divisor)!r};\n"
+        if booster.averaged or booster.base_last
         else "",
         link=LINKS[booster.link].format(n=n),
     )

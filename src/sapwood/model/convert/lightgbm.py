@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.device import elementary
 from sapwood.errors import ModelFormatError, warn
 from sapwood.model.booster import Booster
 from sapwood.model.convert.categories import Categories, dictionaries
@@ -25,7 +26,7 @@ MAX_WORDS = 2**24  # words of bit sets in a tree
 
 def _softplus(raw: NDArray[np.float64]) -> NDArray[np.float64]:
     """The prediction of cross_entropy_lambda. Links have names, so that models which have them can be pickled."""
-    return np.log1p(np.exp(raw))
+    return elementary.softplus(raw)
 
 
 def _squared(raw: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -35,7 +36,7 @@ def _squared(raw: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _steep(steep: float, raw: NDArray[np.float64]) -> NDArray[np.float64]:
     """The prediction of a logistic model whose scores are multiplied first."""
-    return 1.0 / (1.0 + np.exp(-steep * raw))
+    return elementary.sigmoid(steep * raw)
 
 
 OBJECTIVES: dict[str, str | Callable[..., Any]] = {

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.data.categories import MAX_BINS
+from sapwood.device import elementary
 from sapwood.errors import ModelFormatError
 from sapwood.model.booster import Booster
 from sapwood.model.convert.categories import Categories, dictionaries
@@ -255,9 +256,9 @@ def _base(param: Document, objective: str, n_outputs: int) -> Any:
     if len(given) not in (1, n_outputs):
         raise ModelFormatError(f"base_score has {len(given)} values for {n_outputs} outputs.")
     if objective in LOGITS:
-        given = np.array([-math.log(1.0 / p - 1.0) if 0 < p < 1 else math.nan for p in given])
+        given = np.array([-float(elementary.log(1.0 / p - 1.0)) if 0 < p < 1 else math.nan for p in given])
     elif objective in LOGS:
-        given = np.array([math.log(p) if p > 0 else math.nan for p in given])
+        given = np.array([float(elementary.log(p)) if p > 0 else math.nan for p in given])
     if not np.isfinite(given).all():
         raise ModelFormatError(f"base_score {text[:60]!r} does not fit objective {objective!r}.")
     return np.broadcast_to(given, (n_outputs,))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import metric
+from sapwood.device import elementary
 from sapwood.errors import DataError, ParameterError
 from sapwood.model.explain.importance import column_of
 from sapwood.model.explain.shapley import table_of
@@ -141,7 +142,8 @@ def accumulated_effects(
     steps = np.array([[metric.mean(part, None) for part in change[cell == k].T] for k in range(len(edges) - 1)])
     curve = np.concatenate([np.zeros((1, change.shape[1])), np.cumsum(steps, axis=0)])
     share = np.bincount(cell, minlength=len(steps)) / len(cell)
-    curve = curve - share @ (0.5 * (curve[1:] + curve[:-1]))  # 0 on average over the rows
+    middle = 0.5 * (curve[1:] + curve[:-1])
+    curve = curve - elementary.matmul(share, middle)  # 0 on average over the rows
     values = curve[:, 0] if booster.n_outputs == 1 else curve
     return Effect((booster.feature_names[j],), (edges,), values)
 

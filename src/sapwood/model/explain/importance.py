@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sapwood import metric as metrics
 from sapwood.data import ingest
-from sapwood.device import host
+from sapwood.device import elementary, host
 from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.model.explain import shapley
 
@@ -434,7 +434,10 @@ def _spread(values: Floats, weights: Floats) -> tuple[float, float]:
 def _shared(ask: Ask, values: Floats) -> Floats:
     """Map values by internal column (first axis) to the columns of the table."""
     booster = ask.booster
-    return np.asarray(booster.shares.T @ values) if booster.n_internal > booster.n_columns else values
+    if booster.n_internal == booster.n_columns:
+        return values
+    by_column = np.moveaxis(values, 0, -1)
+    return np.moveaxis(elementary.matmul(by_column, booster.shares), -1, 0)
 
 
 def _groups(ask: Ask) -> list[set[int]]:

@@ -68,6 +68,9 @@ def influence(
     w = np.ones(n_rows) if w is None else w
     asked, trained = (booster.predict_leaves(table, n_jobs=n_jobs) for table in (X, X_train))
     scores = np.full(n_rows, booster.base[0])
+    if booster.base_last:  # errors are all that counts, and these are exact
+        label = label - booster.base[0]
+        scores = np.zeros(n_rows)
     fields = {name: one for name, one in booster.fields.items() if not isinstance(one, list)}  # of one output
     result = np.zeros((len(asked), n_rows))
     for t in range(booster.trees.n_trees):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sapwood.data import html, ingest
 from sapwood.data.categories import MISSING
 from sapwood.data.times import TimeColumn
-from sapwood.device import Explainer, host
+from sapwood.device import Explainer, elementary, host
 from sapwood.device.threads import threads
 from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.model.explain.by_definition import enumerated
@@ -163,10 +163,7 @@ def explain(
     core, whole = booster._explainer if by is None else explainer(booster, by), booster._whole(columns)
     ask = _Ask(booster, core, whole, interactions, internal, n_threads)
     if background is None:
-        start = booster.base.copy()
-        for each in core.expected().reshape(-1, booster.n_outputs):  # in the order of the trees
-            start = start + each / booster._divisor
-        values, base = ask.values(None), np.tile(start, (columns.n_rows, 1))
+        values, base = ask.values(None), np.tile(_expected(booster, core), (columns.n_rows, 1))
     else:
         other = booster._whole(known := booster._read(background).dense())  # read once: it may be a stream
         scores = booster.predict(known, raw=True, n_jobs=n_jobs).reshape(-1, booster.n_outputs)
@@ -188,6 +185,14 @@ def explain(
         None if single else outputs_of(booster),
         {j: dictionary.values for j, dictionary in booster.categories.items()},
     )
+
+
+def _expected(booster: Booster, core: Explainer) -> Floats:
+    """The mean scores of the rows that nodes count, (n_outputs,)."""
+    scores = np.zeros(booster.n_outputs) if booster.base_last else booster.base.copy()
+    for each in core.expected().reshape(-1, booster.n_outputs):  # in the order of the trees
+        scores = scores + each / booster._divisor
+    return scores + booster.base if booster.base_last else scores
 
 
 def _check_arguments(
@@ -400,7 +405,9 @@ class _Ask:
             values = pairs
         if self.booster.n_internal > self.booster.n_columns and not self.internal:
             shares = self.booster.shares
-            values = shares.T @ values @ shares if self.interactions else values @ shares
+            values = elementary.matmul(values, shares)
+            if self.interactions:
+                values = elementary.matmul(values.swapaxes(-1, -2), shares).swapaxes(-1, -2)
         return values / self.booster._divisor
 
 

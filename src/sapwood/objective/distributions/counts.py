@@ -3,14 +3,18 @@
 In: labels and scores. Out: what `Family` states. Scores are the log of the mean, the log of the size, a logit of zeros.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sapwood.device import elementary
 from sapwood.objective.distributions.family import Family, Floats, Mask, Parts, weighted_mean
-from sapwood.objective.distributions.special import digamma, log_gamma, trigamma_excess
+from sapwood.objective.distributions.incomplete import beta_shares, gamma_shares
+from sapwood.objective.distributions.special import digamma, log_gamma, normal_quantile, trigamma_excess
 
+MAX_COUNT = 2.0**53  # no quantile below 1 is larger
+MAX_Z = 38.0  # standard deviations from the mean at which a search begins at most
 SIZE = (-5.0, 12.0)  # logs of the size are cut here; the upper end is a Poisson distribution
 
 
@@ -32,7 +36,7 @@ class Counts(Family):
         raise NotImplementedError
 
     def near(self, p: Floats, *parts: Floats) -> Floats:
-        """A real number near the least count with a probability of at most it of at least p."""
+        """A number near the least count with a probability of at most it of at least p: the search begins there."""
         raise NotImplementedError
 
     def quantile(self, p: Floats, *parts: Floats) -> Floats:
@@ -67,19 +71,14 @@ class Poisson(Counts):
         return parts[0]
 
     def cdf(self, y: Floats, *parts: Floats) -> Floats:
-        from scipy import special
-
-        return np.where(y < 0, 0.0, special.pdtr(np.maximum(np.floor(y), 0.0), parts[0]))
+        return np.where(y < 0, 0.0, gamma_shares(np.maximum(np.floor(y), 0.0) + 1.0, parts[0])[1])
 
     def above(self, y: Floats, *parts: Floats) -> Floats:
-        from scipy import special
-
-        return np.asarray(special.pdtrc(np.floor(y), parts[0]))
+        return gamma_shares(np.floor(y) + 1.0, parts[0])[0]
 
     def near(self, p: Floats, *parts: Floats) -> Floats:
-        from scipy import special
-
-        return np.asarray(special.pdtrik(np.clip(p, 1e-300, 1 - 1e-16), parts[0]))
+        (m,) = parts
+        return _near(p, m, m, np.asarray(1.0))
 
     def log_zero(self, *parts: Floats) -> Floats:
         return -parts[0]
@@ -124,31 +123,65 @@ class NegativeBinomial(Counts):
         return parts[0] + parts[0] * parts[0] / parts[1]
 
     def cdf(self, y: Floats, *parts: Floats) -> Floats:
-        from scipy import special
-
         m, r = parts
-        return np.where(y < 0, 0.0, special.betainc(r, np.maximum(np.floor(y), 0.0) + 1.0, r / (r + m)))
+        n_more = np.maximum(np.floor(y), 0.0) + 1.0
+        return np.where(y < 0, 0.0, beta_shares(r, n_more, r / (r + m), m / (r + m))[0])
 
     def above(self, y: Floats, *parts: Floats) -> Floats:
-        from scipy import special
-
         m, r = parts
-        return np.asarray(special.betainc(np.floor(y) + 1.0, r, m / (r + m)))
+        return beta_shares(np.floor(y) + 1.0, r, m / (r + m), r / (r + m))[0]
 
     def near(self, p: Floats, *parts: Floats) -> Floats:
-        from scipy import special
-
         m, r = parts
-        return np.asarray(special.nbdtrik(np.clip(p, 1e-300, 1 - 1e-16), r, r / (r + m)))
+        return _near(p, m, m + m * m / r, 1.0 + 2.0 * m / r)
 
     def log_zero(self, *parts: Floats) -> Floats:
         return -parts[1] * elementary.log1p(parts[0] / parts[1])
 
 
 def searched(family: Family, near: Floats, p: Floats, parts: Parts) -> Floats:
-    """The least count with a probability of at most it of at least p, near a real number that solves the equation."""
-    near = np.where(np.isfinite(near), near, 0.0)
-    found = np.maximum(np.ceil(near) - 2.0, 0.0)
-    for _ in range(5):
-        found = np.where(family.cdf(found, *parts) < p, found + 1.0, found)
+    """The least count with a probability of at most it of at least p; the search begins near a number."""
+    level = np.where(np.asarray(p) < 1.0, p, 0.0)
+    start = np.where(np.isfinite(near), np.clip(np.ceil(near), 0.0, MAX_COUNT), 0.0)
+    shape = np.broadcast_shapes(level.shape, start.shape, *(one.shape for one in parts))
+    level, start, *each = (np.broadcast_to(one, shape).ravel() for one in (level, start, *parts))
+
+    def reaches(count: Floats, at: NDArray[np.intp]) -> Mask:
+        return np.asarray(family.cdf(count, *(one[at] for one in each)) >= level[at])
+
+    low, high = _bracket(reaches, start)
+    at = np.flatnonzero(high - low > 1.0)
+    while len(at):
+        middle = np.floor(0.5 * (low[at] + high[at]))
+        reached = reaches(middle, at)
+        high[at] = np.where(reached, middle, high[at])
+        low[at] = np.where(reached, low[at], middle)
+        at = at[high[at] - low[at] > 1.0]
+    found = high.reshape(shape)
     return np.where(np.asarray(p) >= 1.0, np.inf, np.where(np.isnan(p), np.nan, found))
+
+
+def _bracket(reaches: Callable[[Floats, NDArray[np.intp]], Mask], start: Floats) -> tuple[Floats, Floats]:
+    """Counts that do not reach their level and counts that do, of which a start is one."""
+    at = np.arange(len(start))
+    reached = reaches(start, at)
+    low = np.where(reached, start - 1.0, start)
+    high = np.where(reached, start, start + 1.0)
+    upwards, downwards = at[~reached], at[reached & (low >= 0)]
+    step = 1.0
+    while len(upwards) or len(downwards):
+        upwards = upwards[~reaches(high[upwards], upwards) & (high[upwards] < MAX_COUNT)]
+        low[upwards] = high[upwards]
+        high[upwards] = np.minimum(high[upwards] + step, MAX_COUNT)
+        downwards = downwards[reaches(low[downwards], downwards)]
+        high[downwards] = low[downwards]
+        low[downwards] = np.maximum(low[downwards] - step, -1.0)
+        downwards = downwards[low[downwards] >= 0]
+        step *= 2.0
+    return low, high
+
+
+def _near(p: Floats, mean: Floats, variance: Floats, skew: Floats) -> Floats:
+    """The quantile of a normal distribution, corrected for skewness (Cornish and Fisher)."""
+    z = np.clip(normal_quantile(p), -MAX_Z, MAX_Z)
+    return np.asarray(mean + z * np.sqrt(variance) + skew * (z * z - 1.0) / 6.0)

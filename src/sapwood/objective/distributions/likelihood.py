@@ -26,6 +26,7 @@ class Likelihood:
         self.family, self.pace, self.name = family, pace, PREFIX + family.spec
         self.n_outputs: int = family.n_outputs
         self.metric: Any = family.metric
+        self.moved = family.moved
         self._natural = not isinstance(family.precision(*family.parts(np.zeros((1, family.n_outputs)))), float)
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 from sapwood.device import elementary
 from sapwood.errors import ParameterError
 from sapwood.objective.distributions.family import Floats, Located, Mask, exponential, weighted_mean, weighted_quantile
+from sapwood.objective.distributions.incomplete import beta_inverse, beta_shares
 from sapwood.objective.distributions.special import (
     HALF_LOG_TWO_PI,
     log_gamma,
@@ -70,6 +71,7 @@ class LogNormal(Normal):
     """The logarithm of the label is normal."""
 
     name, support = "lognormal", "a number above 0"
+    moved = ()
     hint = " dist='hurdle_lognormal' takes zeros too."
 
     def allowed(self, y: Floats) -> Mask:
@@ -148,15 +150,20 @@ class StudentT(Located):
         return parts[1] * parts[1] * (self.df / (self.df - 2.0) if self.df > 2.0 else np.inf)
 
     def cdf(self, y: Floats, *parts: Floats) -> Floats:
-        from scipy import special
-
-        return np.asarray(special.stdtr(self.df, (y - parts[0]) / parts[1]))
+        t = (y - parts[0]) / parts[1]
+        with np.errstate(divide="ignore", over="ignore"):
+            square = t * t / self.df
+            both_tails, _ = beta_shares(
+                np.asarray(0.5 * self.df), np.asarray(0.5), 1.0 / (1.0 + square), 1.0 / (1.0 + 1.0 / square)
+            )
+        return np.where(t < 0, 0.5 * both_tails, 1.0 - 0.5 * both_tails)
 
     def quantile(self, p: Floats, *parts: Floats) -> Floats:
-        from scipy import special
-
-        z = np.where(p <= 0.0, -np.inf, special.stdtrit(self.df, p))  # of 0 SciPy has +inf in some versions
-        return np.asarray(parts[0] + parts[1] * z)
+        p = np.asarray(p, np.float64)
+        tails, place = np.unique(np.minimum(p, 1.0 - p), return_inverse=True)  # rows often have the same levels
+        logit = beta_inverse(np.asarray(0.5 * self.df), np.asarray(0.5), 2.0 * tails)
+        size = (np.sqrt(self.df) * elementary.exp(-0.5 * logit))[place].reshape(p.shape)
+        return np.asarray(parts[0] + parts[1] * np.where(p < 0.5, -size, size))
 
 
 class Laplace(Located):
@@ -204,7 +211,11 @@ class Laplace(Located):
 
 def floor(y: Floats) -> float:
     """The least scale that a start may have: labels that are all the same have none."""
-    return max(1e-6 * float(np.abs(y).max(initial=0.0)), 1e-12)
+    least = 1e-6 * float(np.abs(y).max(initial=0.0))
+    spread = float(y.max(initial=-np.inf) - y.min(initial=np.inf))
+    if spread > 0:  # labels far from 0 have a scale of their own
+        least = min(least, 1e-3 * spread)
+    return max(least, 1e-12)
 
 
 def safe_log(y: Floats) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 
 from sapwood.device import elementary
 from sapwood.objective.distributions.family import Family, Floats, Mask, Parts, exponential, weighted_mean
+from sapwood.objective.distributions.incomplete import beta_inverse, beta_shares, gamma_inverse, gamma_shares
 from sapwood.objective.distributions.located import safe_log
 from sapwood.objective.distributions.special import (
     digamma,
@@ -67,14 +68,10 @@ class Gamma(Family):
         return parts[0] * parts[0] / parts[1]
 
     def cdf(self, y: Floats, *parts: Floats) -> Floats:
-        from scipy import special
-
-        return np.asarray(special.gammainc(parts[1], np.maximum(y, 0.0) / parts[0] * parts[1]))
+        return gamma_shares(parts[1], np.maximum(y, 0.0) / parts[0] * parts[1])[0]
 
     def quantile(self, p: Floats, *parts: Floats) -> Floats:
-        from scipy import special
-
-        return np.asarray(special.gammaincinv(parts[1], p) / parts[1] * parts[0])
+        return np.asarray(gamma_inverse(parts[1], p) / parts[1] * parts[0])
 
 
 class Weibull(Family):
@@ -175,12 +172,9 @@ class Beta(Family):
         return parts[0] * (1.0 - parts[0]) / (1.0 + parts[1])
 
     def cdf(self, y: Floats, *parts: Floats) -> Floats:
-        from scipy import special
-
         mean, f = parts
-        return np.asarray(special.betainc(mean * f, (1.0 - mean) * f, np.clip(y, 0.0, 1.0)))
+        x = np.clip(y, 0.0, 1.0)
+        return beta_shares(mean * f, (1.0 - mean) * f, x, 1.0 - x)[0]
 
     def quantile(self, p: Floats, *parts: Floats) -> Floats:
-        from scipy import special
-
-        return np.asarray(special.betaincinv(parts[0] * parts[1], (1.0 - parts[0]) * parts[1], p))
+        return elementary.sigmoid(beta_inverse(parts[0] * parts[1], (1.0 - parts[0]) * parts[1], p))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sapwood.device import host
+from sapwood.device import elementary, host
 from sapwood.errors import DataError, ParameterError
 from sapwood.objective.distributions.family import Family, Floats, Parts
 from sapwood.params.types import Integer
@@ -84,7 +84,7 @@ class Distribution:
 
     def pdf(self, y: ArrayLike) -> Floats:
         """The density at `y`, of counts their probability."""
-        return np.asarray(np.exp(self.logpdf(y)))
+        return elementary.exp(self.logpdf(y))
 
     def sample(self, n: int = 1, seed: int = 0) -> Floats:
         """Draw labels, (n_rows, n).
