@@ -128,10 +128,11 @@ class Aft:
         )
         share = np.ones(len(y)) if weight is None else weight
         score, self.log_scale = float(np.median(middle)), 0.0
+        total_weight = _total(share)
         for _ in range(100):
             _, g, h, slope = self._terms(y, np.full(len(y), score))
-            score -= float((share * g).sum() / (share * h).sum())
-            step = float(np.clip((share * slope).sum() / (BEND[self.dist] * share.sum()), -0.5, 0.5))
+            score -= _signed_total(share * g) / _signed_total(share * h)
+            step = float(np.clip(_signed_total(share * slope) / (BEND[self.dist] * total_weight), -0.5, 0.5))
             self.log_scale = max(self.log_scale - step, MIN_LOG_SCALE)
         return score
 
@@ -139,9 +140,7 @@ class Aft:
         """Gradient and hessian at the scale of the round; then the scale takes one step."""
         share = np.ones(len(y)) if weight is None else weight
         _, g, h, slope = self._terms(y, score)
-        push, unit = whole(np.maximum(share * slope, 0.0))
-        pull, other = whole(np.maximum(-share * slope, 0.0))
-        step = (float(push.sum()) * unit - float(pull.sum()) * other) / (BEND[self.dist] * float(share.sum()))
+        step = _signed_total(share * slope) / (BEND[self.dist] * _total(share))
         self.log_scale = max(self.log_scale - 0.1 * float(np.clip(step, -1.0, 1.0)), MIN_LOG_SCALE)
         return share * g, share * h
 
@@ -341,6 +340,11 @@ def _total(values: Floats) -> float:
     """A sum of numbers of at least 0 that does not depend on their order."""
     integers, unit = whole(values)
     return float(integers.sum()) * unit
+
+
+def _signed_total(values: Floats) -> float:
+    """A sum of numbers of any sign that does not depend on their order."""
+    return _total(np.maximum(values, 0.0)) - _total(np.maximum(-values, 0.0))
 
 
 def _sum_of_planes(values: Floats) -> Floats:

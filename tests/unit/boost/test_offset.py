@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import sapwood as sw
 from sapwood import metric
 from sapwood.boost import offset
+from sapwood.errors import ParameterError
 from sapwood.objective.distributions import Likelihood, family_of
 
 Floats = NDArray[np.float64]
@@ -246,3 +247,12 @@ def test_the_step_that_is_named_is_more_than_a_thousandth_of_the_range() -> None
     assert offset.COARSE == 1e-3
     spread = float((Y + FAR).max() - (Y + FAR).min())
     assert np.spacing(FAR) > 1e-3 * spread
+
+
+@pytest.mark.parametrize("ending", [".json", ".onnx"])
+def test_formats_of_32_bits_refuse_labels_far_from_0(tmp_path, ending):
+    X = np.arange(100.0).reshape(50, 2)
+    model = sw.train({"n_estimators": 2}, sw.Dataset(X, X[:, 0] + 1e15))
+    with pytest.raises(ParameterError, match="32 bits"):
+        model.export(tmp_path / f"model{ending}")
+    assert list(tmp_path.iterdir()) == []

@@ -25,16 +25,21 @@ KINDS = {".c": kinds.C_SOURCE, ".json": kinds.XGBOOST_JSON, ".onnx": kinds.ONNX}
 
 def export(booster: Booster, path: str | os.PathLike[str], *, force: bool = False, **options: Any) -> None:
     """Write a file of the kind that the suffix of its path says; the options are those of its writer."""
-    refuse_untold(booster)
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise ParameterError(f"{Path(path).name!r} has no suffix that says what to write; choose {', '.join(FORMATS)}.")
+    refuse_untold(booster, is_narrow=suffix != ".c")
     kinds.check(path, KINDS[suffix], force=force)
     writing.write(path, FORMATS[suffix](booster, **options))
 
 
-def refuse_untold(booster: Booster) -> None:
-    """Raise if a model has parts that none of these formats can express."""
+def refuse_untold(booster: Booster, is_narrow: bool = True) -> None:
+    """Raise if a model has parts that a format cannot express; a narrow one has numbers of 32 bits."""
+    if booster.base_last and is_narrow:
+        raise ParameterError(
+            "the labels of the model are far from 0 for their spread, and this format has numbers of 32 bits; export "
+            "C, or subtract a constant from the labels before training."
+        )
     if booster.zero_as_missing:
         raise ParameterError(
             "the model has zeros as missing values, which no format written here can say; only .save keeps it."
