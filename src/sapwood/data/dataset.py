@@ -355,6 +355,12 @@ class Dataset(LabelView, Streamed):
         """Columns of the table as it was given."""
         return self.n_columns - len(self.crosses) - derived.n_parts(self.times)
 
+    def num_data(self) -> int:
+        """The number of rows."""
+        return self.n_rows
+
+    num_row = num_data
+
     def num_feature(self) -> int:
         """LightGBM's: the number of columns of the table."""
         return self.n_given
