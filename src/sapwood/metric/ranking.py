@@ -154,6 +154,8 @@ def _measure(
     share = np.ones(len(values))
     if weight is not None:
         whole = np.ascontiguousarray(weight, np.float64)
+        if whole.shape != label.shape:
+            raise DataError(f"weights {whole.shape} must have one value for each of {len(label)} rows.")
         share = _group_means(whole, numbers, len(values))
     is_empty = np.isnan(values)
     if rules["empty"] == "skip":
