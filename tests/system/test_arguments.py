@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import calls_of_models  # noqa: F401  it enters its calls
+import calls_of_metrics  # it enters its calls, and those of models
 import sapwood as sw
 from arguments import BY_NAME, FIELDS, GROUP, OWN, PLAIN, TABLES, TARGETS, Context
 from calls import CALLS, Given
@@ -125,8 +125,10 @@ def walked() -> dict[str, list[str]]:
         if name not in INTERNAL:
             given = list(inspect.signature(function).parameters.values())[skip:]
             kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-            found[name] = [one.name for one in given if one.kind not in kinds]
+            found[name] = [one.name for one in given if one.kind not in kinds and one.name != "reduce"]  # of holders
 
+    for name, function in calls_of_metrics.metrics().items():
+        add(f"metric.{name}", function)
     for public in sw.__all__:
         value = getattr(sw, public)
         if isinstance(value, ModuleType):
