@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sapwood.boost.categories.category_encoding import encoded_columns
 from sapwood.boost.leaves import leaf
 from sapwood.boost.round.sampling import SAMPLERS
-from sapwood.data.bin_arguments import BY_RECIPE
+from sapwood.data.bin_arguments import BY_RECIPE, DERIVED
 from sapwood.data.dataset import Dataset
 from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.device import host
@@ -135,6 +135,14 @@ def check_bins(params: Mapping[str, Any], given: Mapping[str, Any], data: Datase
                     f"from a store; leave it out, or make the data with Dataset(X, label=y)."
                 )
             raise ParameterError(f"{called(name, given)}, but the data was made with {has!r}; give it to Dataset too.")
+    for name in DERIVED:
+        made_as = data.derived_as
+        same = made_as is not None and made_as[name] == params[name]
+        if name in asked and params[name] != "auto" and not same:
+            has = "other columns" if made_as is None else repr(made_as[name])
+            raise ParameterError(
+                f"{called(name, given)}, but the data was made with {has}; give it to Dataset instead."
+            )
     wanted, made = ({name: of[name] for name in BY_RECIPE} for of in (params, vars(data)))
     others = [name for name in BY_RECIPE if name not in asked and wanted[name] != made[name]]
     if params["recipe"] is None or not others or data.tree_method == "exact":
@@ -419,6 +427,8 @@ TABLE: list[Row] = [
     # Calibration
     *no(changed("conformal"), Condition("train", lambda f: True),
         "conformal={p[conformal]!r} is for the estimators, which train and calibrate; leave it out here."),
+    *no(changed("importance_type"), Condition("train", lambda f: True),
+        "importance_type={p[importance_type]!r} is for the estimators; Booster.importance(kind) has every kind."),
     # Ranking
     *need(RANKING, Condition("groups, or pairs of the user",
                              lambda f: f.data.group is not None or given_to(f, "pairs")),

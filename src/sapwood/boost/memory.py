@@ -111,6 +111,8 @@ def estimate_cost(
             )
         if value is not None and (not is_integer(value) or value < 1):
             raise ParameterError(f"{name}={value!r} is not a size; give an integer of at least 1.")
+    if not isinstance(params, Mapping | None):
+        raise ParameterError(f"params is a {type(params).__name__}; give a dict of names and values.")
     n_outputs = 1 if n_outputs is None else n_outputs
     if data is not None:
         spec = make_spec(params or {}, data, None, watched=False)

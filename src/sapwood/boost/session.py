@@ -3,6 +3,7 @@
 In: a `TrainSpec`, training rows, which of them are held out. Out: rounds of trees, and metrics after each.
 """
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
@@ -27,7 +28,7 @@ from sapwood.data.dataset import Dataset
 from sapwood.data.dealt import total
 from sapwood.data.progress import tell
 from sapwood.device import Trainer
-from sapwood.errors import DataError, DivergedError
+from sapwood.errors import DataError, DivergedError, ParameterError
 from sapwood.model.booster import BASE_LAST, Booster
 from sapwood.model.combinations import Combinations
 from sapwood.model.trees import Trees
@@ -180,7 +181,17 @@ def run(
         if spec.callbacks and total(reduce, stops(spec.callbacks, view)):
             break
     best = [getattr(callback, "best_round", None) for callback in spec.callbacks]
-    return min((rounds for rounds in best if rounds is not None), default=None)
+    return min((_whole(rounds) for rounds in best if rounds is not None), default=None)
+
+
+def _whole(best_round: Any) -> int:
+    """A callback's `best_round` as an integer of Python, which a model file can hold."""
+    try:
+        return operator.index(best_round)
+    except TypeError:
+        raise ParameterError(
+            f"best_round={best_round!r} of a callback is no integer; give the number of rounds to keep, or None."
+        ) from None
 
 
 def _by_set(measured: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

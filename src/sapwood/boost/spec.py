@@ -27,7 +27,7 @@ from sapwood.device.threads import threads
 from sapwood.errors import DataError, ParameterError, warn
 from sapwood.model.booster import Booster
 from sapwood.params import by_hand, constraints, gains, given_names, names, peers, resolve
-from sapwood.params.types import Number
+from sapwood.params.types import Number, PerClass
 
 RANKING_CHILD = 1e-3  # default of min_child_weight in a ranking: hessians of pairs are small, and have no unit
 
@@ -104,6 +104,9 @@ def make_spec(
         params, compatibility.Facts(params, given, goal, init_model, data, n_outputs, watched, in_cv, metrics)
     )
     classes = data.label if data.label.ndim == 1 and goal.labels in ("0 or 1", "a class index") else None
+    for name in ("class_weight", "subsample_by_class"):
+        if isinstance(params[name], PerClass):
+            params[name].check_length(name, max(2, n_outputs))
     factor = class_weight.factors(params["class_weight"], classes, data.weight, max(2, n_outputs), data.reduce)
     n_threads = threads(params["n_jobs"])
     shift = offset.choose(goal, data, n_outputs, init_model)

@@ -28,7 +28,7 @@ from sapwood.data import (
     variants,
 )
 from sapwood.data import crosses as crossing
-from sapwood.data.bin_arguments import arguments
+from sapwood.data.bin_arguments import DERIVED, arguments
 from sapwood.data.categories import Dictionary
 from sapwood.data.crosses import Crosses
 from sapwood.data.dataset_file import ADDED_LATER, BIN_PARAMS, LISTED, ROW_VECTORS
@@ -144,6 +144,7 @@ class Dataset(LabelView, Streamed):
     group: NDArray[np.int32] | None
     values: NDArray[Any] | None
     times: Plan = ()
+    derived_as: Mapping[str, Any] | None = None  # the arguments that `times` came of; None: a file has not said them
     kept: KeptTable | None = None  # what it was made of, until the first training
     _called: ClassVar[tuple[str, str]] = ("label", "weight")  # in errors
     _keeps: ClassVar[bool] = True
@@ -365,6 +366,12 @@ class Dataset(LabelView, Streamed):
         """Columns of the table as it was given."""
         return self.n_columns - len(self.crosses) - derived.n_parts(self.times)
 
+    def num_data(self) -> int:
+        """The number of rows."""
+        return self.n_rows
+
+    num_row = num_data
+
     def num_feature(self) -> int:
         """LightGBM's: the number of columns of the table."""
         return self.n_given
@@ -438,6 +445,7 @@ class Dataset(LabelView, Streamed):
         if reference is None:
             names, n_columns = dealt.gather(holders and holders[0], (chunks[0].names, chunks[0].n_columns))[0]
             names, known, crosses = names and tuple(names), None, crossing.NONE
+            ingest.check_names(names or ())
         else:
             crosses, n_columns = reference.crosses, reference.n_given
             names = reference.feature_names[:n_columns] if reference.named else None
@@ -446,8 +454,9 @@ class Dataset(LabelView, Streamed):
         all_names = names or tuple(f"f{j}" for j in range(n_columns))
         if reference is None:
             self.times, own = derived.learn_from(chunks, bins, all_names, vectors, self._called, holders and holders[0])
+            self.derived_as = {name: bins[name] for name in DERIVED}
         else:
-            self.times, own = reference.times, None
+            self.times, own, self.derived_as = reference.times, None, reference.derived_as
             if wrong := derived.kinds_differ(chunks, self.times, reference.categories, all_names):
                 raise categories.ColumnTypeError(wrong[0])
         chunks = derived.expand_all(chunks, self.times, own)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sapwood import params as parameters
-from sapwood.data.bin_arguments import usual
+from sapwood.data.bin_arguments import DERIVED, usual
 from sapwood.data.dataset_file import BIN_PARAMS
 
 if TYPE_CHECKING:
     from sapwood.data.dataset import Dataset
 
-ASKED = (*BIN_PARAMS, "categorical_features", "device")  # what the params of a training may say of bins
+ASKED = (*BIN_PARAMS, "categorical_features", "device", *DERIVED)  # what the params of a training may say of bins
 
 
 class KeptTable:
@@ -76,6 +76,7 @@ def for_training(data: "Dataset", params: Mapping[str, Any]) -> "Dataset":
         has = {name: getattr(data, name) for name in BIN_PARAMS} | {"device": data.device.name}
         given = {known[name] for name in asked}
         others = any(name in given and wanted[name] != value for name, value in has.items())
+        others = others or any(wanted[name] != "auto" for name in DERIVED)
         if others or isinstance(wanted["categorical_features"], list):
             found = kept.again(asked, params={**asked, **(_own(kept))})
     if kept is not None:

@@ -87,6 +87,7 @@ def with_crosses(
         crosses=made,
     )
     other.times = data.times
+    other.derived_as = data.derived_as
     return other
 
 

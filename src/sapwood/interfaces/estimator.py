@@ -228,8 +228,10 @@ class Estimator(ModelFiles, PeerNames, BaseEstimator):
         )
 
     def _given(self) -> dict[str, Any]:
-        """The parameters that the user has set; a recipe or an automatic fit may set the others."""
-        return parameters.given(self._table, vars(self))
+        """The parameters of a training that the user has set; a recipe or an automatic fit may set the others."""
+        given = parameters.given(self._table, vars(self))
+        given.pop("importance_type", None)  # it is for `feature_importances_`
+        return given
 
     def _fit(
         self,

@@ -11,6 +11,7 @@ from sapwood import objective
 from sapwood.device import host
 from sapwood.errors import ParameterError
 from sapwood.params import MANY_EVENTS, TABLE, ByEvents, Parameter, allows_none, names, peers, renamed
+from sapwood.params.table import BY_NAME
 from sapwood.params.types import Number
 
 OBJECTIVES = host.objectives()
@@ -46,6 +47,13 @@ PARAMETERS = {p.name: _of_estimator(p) for p in (*TABLE, *_fields()) if p.estima
 
 
 OF_NUMBERS_AND_CLASSES = {name: row for name, row in PARAMETERS.items() if not row.ranking}
+N_CLASSES = "n_classes"  # which the classifier alone takes; fit compares it with the classes of y
+OF_CLASSES = OF_NUMBERS_AND_CLASSES | {
+    N_CLASSES: replace(
+        BY_NAME[N_CLASSES],
+        doc="Number of classes that y must have; fit raises where it has another. None is any number.",
+    )
+}
 
 # Parameters for which None says something. That of a depth is: the one that suits the policy.
 SPOKEN_NONE = {name for name, row in PARAMETERS.items() if allows_none(row)} - FIELDS - {"max_depth"}
@@ -82,11 +90,17 @@ def _renamed(
         found.pop("objective", None)
     own = set(given)
     kept = {name: value for name, value in found.items() if value is not None or name in SPOKEN_NONE or name in own}
-    if foreign := [name for name in kept if name in PARAMETERS and name not in table]:
-        usual = "it is for SapwoodRanker" if PARAMETERS[foreign[0]].ranking else "it is for numbers and classes"
+    if kept.get(N_CLASSES, 0) is None and N_CLASSES not in table:  # XGBoost's "not set"
+        del kept[N_CLASSES]
+    if foreign := [name for name in kept if name not in table]:
+        usual = "it is for numbers and classes"
+        if foreign[0] == N_CLASSES:
+            usual = "it is for SapwoodClassifier"
+        elif PARAMETERS[foreign[0]].ranking:
+            usual = "it is for SapwoodRanker"
         why = getattr(estimator, "_instead", {}).get(foreign[0], usual)
         raise ParameterError(f"{estimator.__name__} has no parameter {foreign[0]!r}; {why}.")
-    return {name: value for name, value in kept.items() if name in table}
+    return kept
 
 
 def rows_with(own: Iterable[Parameter], task: str, without: Collection[str]) -> dict[str, Parameter]:

@@ -133,7 +133,10 @@ class PeerNames:
     def get_feature_importance(
         self, data: Any = None, type: str = "FeatureImportance", **more: Any
     ) -> NDArray[np.float64]:
-        """CatBoost's: how much predictions change with each column, in percent; or the Shapley values of a Pool."""
+        """CatBoost's: how much predictions change with each column, in percent; or the Shapley values of a Pool.
+
+        ``type="ShapValues"`` looks at ``data``; the others look at the trees alone, whatever the data.
+        """
         if unknown := [name for name, value in more.items() if value]:
             raise ParameterError(f"{unknown[0]} of get_feature_importance is not available; see feature_names_.")
         if type == "ShapValues" and data is not None:

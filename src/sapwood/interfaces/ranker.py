@@ -5,6 +5,7 @@ In: a table, labels that say how relevant rows are, and the group of every row. 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -183,9 +184,16 @@ class SapwoodRanker(Estimator):
         given = {name: settings[name] for name in self._given() if name in settings}
         if self.objective != "auto" or any(value is not None for value in self._extra.values()):
             given["objective"] = settings["objective"]
+        for name in ("has_time", "validation_fraction"):
+            if name in given and given[name] != self._table[name].default:
+                raise ParameterError(
+                    f"{name}={given[name]!r} is not for an automatic fit of a ranking, which deals groups to folds at "
+                    "random; set quality=None for one training, or leave it out."
+                )
         if data.group is None or not _differ(data.label, data.group):  # nothing that folds of groups could tell
             return train({**settings, "quality": None, "time_limit": None}, data.without_values())
-        return auto.rank(given, data, quality)
+        limit = settings["time_limit"]
+        return auto.rank(given, data, quality, None if limit is None else limit - time.monotonic() + start)
 
 
 def _names(X: Any) -> list[Any]:
@@ -214,6 +222,8 @@ def _eval_groups(given: Any, more: Mapping[str, Any]) -> dict[int, Any]:
     if given is None:
         return {}
     sets = more.get("eval_set")
+    if sets is None and more.get("X_val") is None:
+        raise DataError("eval_group is for validation rows, and there are none: give eval_set, or X_val and y_val.")
     if sets is None:
         return {id(more.get("X_val")): given}
     if isinstance(sets, tuple) and len(sets) == 2 and not isinstance(sets[0], tuple):

@@ -5,10 +5,10 @@ In: a table, numbers or classes, and parameters as attributes. Out: predictions 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from math import fsum
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,15 +21,16 @@ from sapwood.data.deferred import Deferred
 from sapwood.device import elementary
 from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
 from sapwood.interfaces import target as targets
-from sapwood.interfaces.estimator import OF_TWO, VALUES, Estimator, choose_objective, documented
+from sapwood.interfaces.estimator import OF_TWO, VALUES, Estimator, choose_objective, documented, signature
 from sapwood.interfaces.intervals import PredictionSets, RegressionIntervals
+from sapwood.interfaces.parameters import OF_CLASSES
 from sapwood.metric import functions
 from sapwood.model.booster import Booster
 from sapwood.model.consistency import COUPLED, CUSTOM
 from sapwood.model.io import encode_classes
 from sapwood.model.peer_names import asked as peer_predict
-from sapwood.params import resolve
-from sapwood.params.types import class_name
+from sapwood.params import Parameter, resolve
+from sapwood.params.types import PerClass, class_name
 
 PROBABILITIES = ("sigmoid", "sigmoid2", "softmax", "one_vs_all", CUSTOM)
 _M = TypeVar("_M")
@@ -142,9 +143,15 @@ class SapwoodClassifier(ClassifierMixin, PredictionSets, Estimator):
     array(['no', 'yes'], dtype='<U3')
     """
 
+    _table: ClassVar[Mapping[str, Parameter]] = OF_CLASSES
     classes_: NDArray[Any]
     n_classes_: int
     outputs_2d_: bool
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
+
+    __init__.__signature__ = signature(OF_CLASSES)  # type: ignore[attr-defined]
 
     def predict(self, X: Any, init_score: ArrayLike | None = None, **more: Any) -> NDArray[Any]:
         """Predict the most probable class of every row, (n_rows,); of several labels 0 or 1, (n_rows, n_classes_).
@@ -239,6 +246,8 @@ class SapwoodClassifier(ClassifierMixin, PredictionSets, Estimator):
             self.classes_ = known
             codes = self._encode_target(y)
         self.n_classes_ = len(self.classes_)
+        self._check_number_of_classes(settings["n_classes"])
+        settings["n_classes"] = None
         if isinstance(self.objective, str) and self.objective.lower() == "log_loss":  # of any number of classes
             settings["objective"] = "auto"
         if settings["objective"] == "cross_entropy" and (self.outputs_2d_ or self.n_classes_ <= 2):
@@ -253,11 +262,22 @@ class SapwoodClassifier(ClassifierMixin, PredictionSets, Estimator):
             settings["n_classes"] = self.n_classes_
         place = {class_name(one): str(index) for index, one in enumerate(self.classes_.tolist())}
         for name in ("subsample_by_class", "class_weight"):  # keyed by class; train wants indices
-            if isinstance(settings[name], dict):
+            if isinstance(settings[name], PerClass):  # it has indices already
+                settings[name].check_length(name, self.n_classes_)
+            elif isinstance(settings[name], dict):
                 if unknown := [one for one in settings[name] if one not in place]:
                     raise ParameterError(f"{name} has a class {unknown[0]!r}; {suggest(unknown[0], place)}")
                 settings[name] = {place[one]: value for one, value in settings[name].items()}
         return codes
+
+    def _check_number_of_classes(self, wanted: int | None) -> None:
+        """Raise where the user said another number of classes than there are."""
+        if wanted not in (None, self.n_classes_):
+            what = "labels" if self.outputs_2d_ else "classes"
+            raise ParameterError(
+                f"n_classes={wanted}, but y has {self.n_classes_} {what}: {self.classes_.tolist()[:20]}. Leave it out: "
+                "fit counts them; a class without rows has no place in the model."
+            )
 
     def _encode_target(self, y: NDArray[Any]) -> NDArray[Any]:
         if self.outputs_2d_:

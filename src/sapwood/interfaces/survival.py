@@ -57,6 +57,7 @@ OWN = (
         "`departure` times a score of the interval, so that the latter is penalised by reg_lambda / departure^2.",
     ),
 )  # fmt: skip
+OF_MODEL = {"ties": "cox", "dist": "aft", "n_intervals": "hazard", "departure": "hazard"}
 ROWS = rows_with(OWN, "survival", OTHERS)
 
 
@@ -127,6 +128,9 @@ class SapwoodSurvival(WholeFiles, Estimator):
         for row in OWN:
             value = getattr(self, row.name)
             row.type.check(f"{row.name}={value!r}", value)
+            model = OF_MODEL.get(row.name, self.model)
+            if model != self.model and value != row.default:
+                raise ParameterError(f"{row.name}={value!r} is for model={model!r}; leave it out of {self.model!r}.")
         self._forget()
         if self.model == "aft":
             if entry is not None:

@@ -253,6 +253,8 @@ def _total(weight: Weight, n_rows: int, reduce: Holders = None) -> float:
 
 def _integer_weights(weight: Weight, n_rows: int, reduce: Holders = None) -> Integers:
     """Weights as integers that sum to about 2^61: their sums have no order, and whole weights are exact."""
+    if weight is not None and np.shape(weight) != (n_rows,):
+        raise DataError(f"weights {np.shape(weight)} must have one value for each of {n_rows} rows.")
     shift = 61 - frexp(_total(weight, n_rows, reduce))[1]
     return np.rint(np.ldexp(np.ones(n_rows) if weight is None else weight, shift)).astype(np.int64)
 
@@ -348,6 +350,10 @@ def _hit_rate(table: Integers, sizes: NDArray[Any], prediction: Floats, name: st
 
 def _ranked(y: Floats, prediction: Floats, weight: Weight, name: str, reduce: Holders) -> tuple[Integers, Integers]:
     """Total weight of class 1 and of class 0 at every distinct prediction, lowest first."""
+    if np.shape(y) != np.shape(prediction):
+        raise DataError(
+            f"labels {np.shape(y)} and predictions {np.shape(prediction)} must have one value for each row."
+        )
     _require(_is_class(y), y, f"{name} needs labels 0 or 1 (logloss takes those between)")
     prediction, y, weight = _gather(reduce, np.ascontiguousarray(prediction), y, weight)
     weights = _integer_weights(weight, len(y))

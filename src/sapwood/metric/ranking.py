@@ -29,6 +29,7 @@ CONVENTIONS: dict[str, dict[str, Any]] = {
     "catboost": {"gain": "linear", "ties": "pessimistic", "empty": {"ndcg": 1, "recall": 1}},
     "sklearn": {"gain": "linear", "ties": "average", "empty": 0},
 }
+GRADED = ("ndcg", "err")  # measures in which a label has a worth
 TIES = ("average", "pessimistic", "input")
 
 
@@ -146,6 +147,8 @@ def _measure(
         raise ParameterError(f"empty={rules['empty']!r} is neither 'skip' nor 0 nor 1.")
     if at is not None:
         at = Integer(1).check(f"at={at!r}", at)
+    if gain is not None and name not in GRADED:
+        raise ParameterError(f"gain={gain!r} is for ndcg and err; {name} asks whether a label is above {RELEVANT:g}.")
     rules["gain"] = gain_type.check(f"gain={rules['gain']!r}", rules["gain"])
     numbers = number_groups(group, len(label))
     values = host.Groups(numbers).measure(
@@ -154,6 +157,8 @@ def _measure(
     share = np.ones(len(values))
     if weight is not None:
         whole = np.ascontiguousarray(weight, np.float64)
+        if whole.shape != label.shape:
+            raise DataError(f"weights {whole.shape} must have one value for each of {len(label)} rows.")
         share = _group_means(whole, numbers, len(values))
     is_empty = np.isnan(values)
     if rules["empty"] == "skip":

@@ -358,6 +358,8 @@ def with_gain(metric: Metric, rule: Any, top: float) -> Metric:
     """A metric of ranks that has the gains of a training, unless it has its own; `top`: the largest label."""
     if not metric.ranks or not isinstance(metric.function, partial) or "gain" in metric.function.keywords:
         return metric
+    if metric.function.func not in (ranking.ndcg, ranking.err):  # others ask whether a row is relevant
+        return metric
     more = {"gain": rule} | ({"top": top} if metric.function.func is ranking.err else {})
     return replace(metric, function=partial(metric.function, **more))
 

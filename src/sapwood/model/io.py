@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.data import categories, container, crosses, derived
-from sapwood.errors import DataError, ModelFormatError, SapwoodError
+from sapwood.errors import DataError, ModelFormatError, ParameterError
 from sapwood.model import combinations, compact, convert, linear, sets
 from sapwood.model.booster import Booster, Link
 from sapwood.model.trees import DTYPES, SETS, Trees
-from sapwood.params.table import BY_NAME
+from sapwood.params import check_model_params
 
 KIND = "model"
 # 1: without categories and linear leaves, 2: without combinations, 3: without splits that tell new categories from
@@ -55,8 +55,10 @@ def encode(booster: Booster) -> bytes:
     """The content of a model file: the same bytes for the same model, on every machine and in every process."""
     fields = {name: getattr(booster, name) for name in FIELDS}
     fields |= {name: dict(fields[name]) for name in ("fields", "params")}
+    fields["feature_names"] = list(booster.feature_names)
     if booster.classes is not None:
         fields["classes"] = encode_classes(booster.classes)
+    _check_fields(fields)
     trees, by_code = booster.trees, sets.encode(booster.trees.set_offset, booster.trees.set_code)
     arrays = {name: getattr(trees, name) for name in DTYPES} | {"base": booster.base} | by_code
     extra = linear.encode(booster.trees.linear) | categories.pack(booster.categories)
@@ -102,15 +104,7 @@ def decode(
     said = fields.pop("compact", None)
     if set(fields) != set(FIELDS):
         raise ModelFormatError(f"The file has other fields than a model: {sorted(fields)}.")
-    for name, types in FIELDS.items():
-        if type(fields[name]) not in types:
-            raise ModelFormatError(f"'{name}' is a {type(fields[name]).__name__}, not a {types[0].__name__}.")
-    if not all(type(name) is str and _is_text(name) for name in fields["feature_names"]):
-        raise ModelFormatError("'feature_names' holds a value that is not a string of Unicode characters.")
-    own = [one for value in fields["fields"].values() for one in (value if type(value) is list else [value])]
-    if not all(type(value) in (int, float) for value in own):
-        raise ModelFormatError("'fields' holds a value that is not a number.")
-    _check_params(fields["params"])
+    _check_fields(fields)
     if fields["classes"] is not None:
         fields["classes"] = _decode_classes(fields["classes"])
     for name, array in arrays.items():
@@ -131,14 +125,22 @@ def decode(
     return Booster(trees, base=base, history=history or {}, transform=transform, chosen=chosen, **fields)
 
 
-def _check_params(params: dict[str, Any]) -> None:
-    """Raise where a parameter of the table has a value that it cannot have; others are not looked at."""
-    for name, value in params.items():
-        if name in BY_NAME:
-            try:
-                BY_NAME[name].type.check(f"{name}={str(value)[:200]}", value)
-            except SapwoodError as cause:
-                raise ModelFormatError(f"'params' of the file: {cause}") from cause
+def _check_fields(fields: Mapping[str, Any]) -> None:
+    """Raise unless a model file may hold these fields; the writer and the reader both ask."""
+    for name, types in FIELDS.items():
+        value = fields[name]
+        is_bool = isinstance(value, bool)
+        if not isinstance(value, types) or (is_bool and bool not in types):
+            raise ModelFormatError(f"'{name}' is a {type(value).__name__}, not a {types[0].__name__}.")
+    if not all(isinstance(name, str) and _is_text(name) for name in fields["feature_names"]):
+        raise ModelFormatError("'feature_names' holds a value that is not a string of Unicode characters.")
+    own = [one for value in fields["fields"].values() for one in (value if isinstance(value, list) else [value])]
+    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in own):
+        raise ModelFormatError("'fields' holds a value that is not a number.")
+    try:
+        check_model_params(fields["params"])
+    except ParameterError as cause:
+        raise ModelFormatError(f"'params' of the model: {cause}") from cause
 
 
 def _is_text(name: str) -> bool:

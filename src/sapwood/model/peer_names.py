@@ -111,6 +111,12 @@ def _one_more(values: NDArray[Any]) -> tuple[int, ...]:
     return (len(values), 1, *values.shape[2:])
 
 
+def _refuse_map(fmap: str) -> None:
+    """Raise where XGBoost's file of names of columns is given."""
+    if fmap:
+        raise ParameterError(f"fmap={fmap!r} is not read: the model knows the names of its columns. Leave it out.")
+
+
 class Reads(type):
     """What makes ``Booster(model_file=path)`` read a model, as in LightGBM and XGBoost."""
 
@@ -174,7 +180,8 @@ class PeerNames(metaclass=Reads):
         return found.astype(np.int64) if importance_type == "split" else found
 
     def get_score(self, fmap: str = "", importance_type: str = "weight") -> dict[str, float]:
-        """XGBoost's: importances of the columns that have splits, by name."""
+        """XGBoost's: importances of the columns that have splits, by name; names are those of the model, no file's."""
+        _refuse_map(fmap)
         kinds = {"gain": "xgboost_gain", "total_gain": "xgboost_total_gain"}
         count = self.importance("weight")  # type: ignore[attr-defined]
         found = self.importance(kinds.get(importance_type, importance_type))  # type: ignore[attr-defined]
@@ -186,6 +193,7 @@ class PeerNames(metaclass=Reads):
 
     def trees_to_dataframe(self, fmap: str = "") -> Any:
         """XGBoost's and LightGBM's name of `to_frame`."""
+        _refuse_map(fmap)
         return self.to_frame()  # type: ignore[attr-defined]
 
     def inplace_predict(self, data: Any, iteration_range: tuple[int, int] = (0, 0), **more: Any) -> Any:

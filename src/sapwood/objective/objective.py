@@ -129,7 +129,10 @@ def outputs(objective: Objective, label: Floats, n_classes: int | None = None) -
         _require((label >= 0) & np.isfinite(label), label, objective, objective.labels)
         return 1
     if objective.custom is not None:
-        return objective.custom.n_outputs or n_classes or (label.shape[1] if label.ndim == 2 else 1)
+        own = objective.custom.n_outputs
+        if own is not None and n_classes not in (None, own):
+            raise ParameterError(f"n_classes={n_classes}, but the objective has n_outputs={own}; leave n_classes out.")
+        return own or n_classes or (label.shape[1] if label.ndim == 2 else 1)
     finite = np.isfinite(label)
     if objective.labels == "a class index":
         if label.ndim == 2:

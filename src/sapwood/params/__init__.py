@@ -4,13 +4,13 @@ In: what a user gave. Out: every parameter under our name, checked.
 """
 
 from sapwood.params.aliases import OBJECTIVES
+from sapwood.params.of_model import check_model_params, model_params
 from sapwood.params.resolve import (
     allows_none,
     by_hand,
     called,
     defaults,
     given_names,
-    model_params,
     names,
     rates,
     renamed,
@@ -27,6 +27,7 @@ __all__ = [
     "allows_none",
     "by_hand",
     "called",
+    "check_model_params",
     "defaults",
     "defaults_of",
     "given_names",

@@ -7,8 +7,12 @@ from collections.abc import Callable
 from inspect import Parameter, signature
 from typing import Any
 
-from sapwood.errors import ParameterError
+import numpy as np
+from numpy.typing import NDArray
 
+from sapwood.errors import DataError, ParameterError, suggest
+
+FIELDS = ("label", "weight", "init_score", "group")
 PREDICTIONS = ("pred", "y_pred", "yhat", "y_hat", "approx", "margin", "raw", "score")  # how names begin
 LABELS = ("y", "label", "target", "true", "actual", "obs")
 DATA = ("dtrain", "dval", "dtest", "dmat", "data", "train", "valid", "eval", "pool", "dset")
@@ -29,14 +33,35 @@ class LabelView:
         return self.weight
 
     def get_field(self, name: str) -> Any:
-        """Labels or weights by LightGBM's word for them."""
-        return {"label": self.label, "weight": self.weight}.get(name)
+        """LightGBM's: ``"label"``, ``"weight"``, ``"init_score"``, or ``"group"``, at which rows groups begin and end.
+
+        What was not given is None.
+        """
+        if name not in FIELDS:
+            raise ParameterError(f"get_field has no field {name!r}; {suggest(str(name), FIELDS)}")
+        value = getattr(self, name, None)
+        if value is None:
+            return None
+        if name == "init_score" and np.ndim(value) == 2 and np.shape(value)[1] == 1:
+            return np.ravel(value)
+        return _bounds(value, self.num_data()) if name == "group" else value
 
     def num_data(self) -> int:
         """The number of rows."""
         return len(self.label)
 
     num_row = num_data
+
+
+def _bounds(group: Any, n_rows: int) -> NDArray[np.int64]:
+    """The first row of each group, and the number of rows at the end, of sizes or of the group of every row."""
+    given = np.asarray(group)
+    if len(given) != n_rows:
+        return np.cumsum([0, *given], dtype=np.int64)
+    starts = np.flatnonzero(given[1:] != given[:-1]) + 1
+    if len(np.unique(given)) != len(starts) + 1:
+        raise DataError("get_field('group') is for groups of consecutive rows; `group` has the group of every row.")
+    return np.array([0, *starts, n_rows], np.int64)
 
 
 def order(function: Callable[..., Any], what: str) -> str:

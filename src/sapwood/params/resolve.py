@@ -12,7 +12,7 @@ from sapwood.errors import ParameterError
 from sapwood.params import peers
 from sapwood.params.aliases import OBJECTIVES
 from sapwood.params.recipes import RECIPE_FIELDS, RECIPES
-from sapwood.params.table import ADDED_LATER, BY_ALIAS, BY_NAME, TABLE, Parameter
+from sapwood.params.table import BY_ALIAS, BY_NAME, TABLE, Parameter
 from sapwood.params.types import RATE, as_number, is_integer
 
 # Parameters inside CatBoost's names of losses: "YetiRank:mode=NDCG;top=10".
@@ -352,18 +352,3 @@ def by_hand(resolved: Mapping[str, Any]) -> set[str]:
     """Names of the parameters whose values come neither from the defaults nor from the recipe."""
     usual = defaults() | RECIPES.get(resolved["recipe"], {})
     return {name for name, value in usual.items() if resolved[name] != value}
-
-
-def model_params(resolved: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that a model keeps: those that can change predictions.
-
-    The number of rounds is left out, since 10 + 10 rounds equal 20. So is `eval_metric`, which may be a function;
-    `best_round` has its result. Learning rates that change by round are in the trees.
-    """
-    kept = {name: value for name, value in resolved.items() if name not in BY_NAME or BY_NAME[name].model}
-    for name in ADDED_LATER:
-        if kept[name] == BY_NAME[name].default:
-            del kept[name]
-    if not isinstance(kept.get("learning_rate"), float):
-        kept["learning_rate"] = "scheduled"
-    return kept

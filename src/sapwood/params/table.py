@@ -277,16 +277,17 @@ TABLE: tuple[Parameter, ...] = (
         "allowed with subsample=1 only.",
         ("bagging_freq",), dict.fromkeys(("subsample_freq", "bagging_freq"), replacing((0,), 1))),
     Parameter("subsample_by_class", types.class_fractions, None,
-        "Fraction of the rows of each class that is sampled ('uniform'); classes that are not given use subsample.",
+        "Fraction of the rows of each class that is sampled ('uniform'); classes that are not given use subsample. A "
+        "list has a number for every class, in the order of classes.",
         ("pos_bagging_fraction", "neg_bagging_fraction", "pos_bagging", "neg_bagging", "pos_sub_row", "neg_sub_row",
          "sample_rate_per_class"),
         {**dict.fromkeys(("pos_bagging_fraction", "pos_bagging", "pos_sub_row"), lambda share: {1: share}),
-         **dict.fromkeys(("neg_bagging_fraction", "neg_bagging", "neg_sub_row"), lambda share: {0: share}),
-         "sample_rate_per_class": lambda shares: dict(enumerate(shares)) if isinstance(shares, list) else shares}),
+         **dict.fromkeys(("neg_bagging_fraction", "neg_bagging", "neg_sub_row"), lambda share: {0: share})}),
     Parameter("class_weight", types.class_weights, None,
         "Factors on the weights of the rows of each class, in training and in metrics. A dict: classes that it leaves "
-        "out have 1. 'balanced': all classes get the same total weight, as in scikit-learn, but with row weights "
-        "counted. 'sqrt_balanced': the square roots of the balanced factors. Cuts do not depend on it.",
+        "out have 1. A list: a number for every class, in the order of classes. 'balanced': all classes get the same "
+        "total weight, as in scikit-learn, but with row weights counted. 'sqrt_balanced': the square roots of the "
+        "balanced factors. Cuts do not depend on it.",
         ("class_weights", "auto_class_weights", "scale_pos_weight", "is_unbalance", "unbalance", "unbalanced_sets"),
         {"scale_pos_weight": lambda by: None if by is None or (isinstance(by, Real) and by == 1) else {1: by},
          **dict.fromkeys(("is_unbalance", "unbalance", "unbalanced_sets"), switch("balanced", None))}),

@@ -269,17 +269,45 @@ def start(given: str, value: Any) -> Any:
 # ---- Values by class: classes are text, as in files; 1, 1.0 and "1" are the same class ------------------------------
 
 
-@described("dict of class to float, or None", or_none=True)
+class PerClass(dict[str, float]):
+    """Numbers of a list, one for each class in the order of classes, by the index of the class as text."""
+
+    def check_length(self, name: str, n_classes: int) -> None:
+        """Raise unless every class has a number, and every number a class."""
+        if len(self) != n_classes:
+            raise ParameterError(
+                f"{name} has {len(self)} numbers for {n_classes} classes; give one for each class, or a dict of some."
+            )
+
+
+def _in_order(value: Any) -> Any:
+    """A list as the numbers of classes by their indices; anything else as it is."""
+    return PerClass(zip(map(str, range(len(value))), value, strict=True)) if is_list(value) else value
+
+
+def is_list(value: Any) -> bool:
+    """Whether a value is a list, a tuple or an array of one dimension or more."""
+    return isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
+
+
+def _by_class(value: Mapping[Any, Any], check: Callable[[Any], float]) -> dict[str, float]:
+    """Checked numbers by the text of the class."""
+    checked = {class_name(one): check(number) for one, number in value.items()}
+    return PerClass(checked) if isinstance(value, PerClass) else checked
+
+
+@described("dict of class to float, sequence of float or None", or_none=True)
 def class_fractions(given: str, value: Any) -> dict[str, float]:
     """Fractions of rows by class."""
+    value = _in_order(value)
     if not isinstance(value, Mapping) or not value:
         raise ParameterError(
             f"{given} is not a dict of fractions; give {{class: fraction}}, such as {{0: 0.1, 1: 1.0}}."
         )
-    return {class_name(one): FRACTION.check(f"{given}, in which {part!r}", part) for one, part in value.items()}
+    return _by_class(value, lambda part: FRACTION.check(f"{given}, in which {part!r}", part))
 
 
-@described("dict of class to float, 'balanced', 'sqrt_balanced' or None", or_none=True)
+@described("dict of class to float, sequence of float, 'balanced', 'sqrt_balanced' or None", or_none=True)
 def class_weights(given: str, value: Any) -> dict[str, float] | str | None:
     """Weights by class, or the rule that gives them."""
     if isinstance(value, str) and "," in value:  # "1,3", in the order of classes
@@ -288,11 +316,10 @@ def class_weights(given: str, value: Any) -> dict[str, float] | str | None:
         rules = Choice(("balanced", "sqrt_balanced", "none"), {"sqrtbalanced": "sqrt_balanced"})
         word = rules.check(given, value)
         return None if word == "none" else word
-    if isinstance(value, list | tuple | np.ndarray):  # CatBoost's: in the order of classes
-        value = dict(enumerate(value))
+    value = _in_order(value)  # CatBoost's lists
     if not isinstance(value, Mapping) or not value:
         raise ParameterError(f"{given} is not a dict of weights; give {{class: weight}}, such as {{0: 1, 1: 10}}.")
-    return {class_name(one): Number(0).check(f"{given}, in which {by!r}", by) for one, by in value.items()}
+    return _by_class(value, lambda weight: Number(0).check(f"{given}, in which {weight!r}", weight))
 
 
 # ---- Values by column: columns have names or positions --------------------------------------------------------------

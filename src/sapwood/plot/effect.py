@@ -45,9 +45,10 @@ def partial_dependence(
     columns : int, str, or two of these
         What varies.
     grid : int, optional
-        How many values of a column: 40 of numbers, the 20 most frequent categories, or this many.
+        How many values of a column: 40 of numbers, the 20 most frequent categories, 16 of each of two columns; or this
+        many.
     individual : bool
-        Draw the curves of single rows too.
+        Draw the curves of single rows too; a surface has none.
     raw : bool
         Raw scores instead of predictions.
     output : int or str, optional
@@ -63,7 +64,9 @@ def partial_dependence(
     asked = [columns] if isinstance(columns, int | str) else list(columns)
     rows = _some(booster, X)
     by_category = [column_of(booster, one) in booster.categories for one in asked]
-    points = 16 if len(asked) > 1 else (40 if not by_category[0] else MAX_CATEGORIES) if grid is None else grid
+    usual = MAX_CATEGORIES if by_category[0] else 40
+    usual = 16 if len(asked) > 1 else usual
+    points = usual if grid is None else grid
     found = booster.partial_dependence(rows, asked, grid=points, individual=True, raw=raw)
     values = _output(booster, found.values, output)
     what = "raw score" if raw else "prediction"
@@ -105,6 +108,7 @@ def _some(booster: Any, X: Any) -> Any:
 def _output(booster: Any, values: Any, output: int | str | None) -> Any:
     """The values of one output, which are the last axis where there are several."""
     if booster.n_outputs == 1:
+        shapley.refuse_output(output)
         return values
     if output is None:
         names = ", ".join(shapley.outputs_of(booster)[:8])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sapwood.errors import ParameterError
 from sapwood.plot.importance import importance
+from sapwood.plot.subject import booster_of
 from sapwood.plot.training import learning_curve
 from sapwood.plot.tree import tree
 
@@ -97,7 +98,7 @@ def plot_metric(
     -------
     Axes
     """
-    history = booster if isinstance(booster, dict) else getattr(booster, "booster_", booster).history
+    history = booster if isinstance(booster, dict) else booster_of(booster).history
     if metric is None and history:
         metric = next(iter(next(iter(history.values()))))
     ax = learning_curve(booster, metric, dataset_names, ax=ax, figsize=figsize, dpi=dpi)

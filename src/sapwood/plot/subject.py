@@ -63,12 +63,17 @@ def values(model: Any, X: Any, y: Any, output: int | str | None) -> tuple[Booste
             raise ParameterError(f"the model has {booster.n_outputs} targets; choose one: output=0.")
         place = shapley.place_of(shapley.outputs_of(booster), output)
         prediction, label = prediction[:, place], label[:, place] if label.ndim == 2 else label
+    else:
+        shapley.refuse_output(output)
     return booster, label, prediction
 
 
 def one_output(told: Any, output: int | str | None) -> tuple[Floats, Floats, str]:
     """Values (n_rows, n_columns...) and base values of one output of an explanation, and its name."""
+    if not hasattr(told, "output_names"):
+        raise ParameterError(f"this plot shows an Explanation, not a {type(told).__name__}; give booster.explain(X).")
     if told.output_names is None:
+        shapley.refuse_output(output)
         return told.values, told.base_values, ""
     if output is None:
         choices = ", ".join(told.output_names[:8])

@@ -12,6 +12,7 @@ from sapwood.errors import ParameterError, suggest
 from sapwood.metric import METRICS
 from sapwood.plot import style
 from sapwood.plot.style import Canvas, plotting
+from sapwood.plot.subject import booster_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +42,7 @@ def learning_curve(
     -------
     Axes
     """
-    history = model if isinstance(model, Mapping) else getattr(model, "booster_", model).history
+    history = model if isinstance(model, Mapping) else booster_of(model).history
     if not history:
         raise ParameterError(
             "there are no metrics by round: train with validation rows (valid=, eval_set=) or early_stopping_rounds; "

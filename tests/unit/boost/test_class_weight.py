@@ -100,3 +100,22 @@ def test_what_makes_no_sense_is_refused(given: dict[str, Any], message: str) -> 
 def test_a_switch_that_is_off_changes_nothing() -> None:
     off = {"scale_pos_weight": 1, "is_unbalance": False, "auto_class_weights": "None"}
     assert sw.train(PARAMS | off, sw.Dataset(X, TWO)).to_bytes() == sw.train(PARAMS, sw.Dataset(X, TWO)).to_bytes()
+
+
+@pytest.mark.parametrize("name", ["class_weights", "class_weight", "sample_rate_per_class", "subsample_by_class"])
+@pytest.mark.parametrize("given", [[0.5, 1], (0.5, 1), np.array([0.5, 1, 1, 1]), [1]], ids=str)
+def test_a_list_has_a_number_for_every_class(name: str, given: Any) -> None:
+    text = np.array(["a", "b", "c"])[THREE.astype(int)]
+    with pytest.raises(ParameterError, match="numbers for 3 classes; give one for each class"):
+        sw.train({"objective": "softmax", name: given, "n_estimators": 1}, sw.Dataset(X, THREE))
+    with pytest.raises(ParameterError, match="numbers for 3 classes; give one for each class"):
+        sw.SapwoodClassifier(n_estimators=1, **{name: given}).fit(X, text)
+
+
+@pytest.mark.parametrize("name", ["class_weight", "subsample_by_class"])
+def test_a_list_is_a_dict_in_the_order_of_classes_of_any_kind(name: str) -> None:
+    text = np.array(["a", "b", "c"])[THREE.astype(int)]
+    by_name = sw.SapwoodClassifier(n_estimators=2, **{name: {"a": 0.25, "b": 1, "c": 0.5}}).fit(X, text)
+    for given in ([0.25, 1, 0.5], (0.25, 1, 0.5), np.array([0.25, 1, 0.5])):
+        in_order = sw.SapwoodClassifier(n_estimators=2, **{name: given}).fit(X, text)
+        assert in_order.booster_.to_bytes() == by_name.booster_.to_bytes()

@@ -187,3 +187,17 @@ def test_what_is_said_of_a_column_is_said_of_its_parts() -> None:
         sw.train(params | {"monotone_constraints": [0, 1, 0]}, sw.Dataset(table, late))
     with pytest.raises(ParameterError, match="several columns"):
         free.check_constraints(monotone_constraints={"d": 1})
+
+
+def test_date_features_of_a_training_are_those_of_the_data() -> None:
+    table = pd.DataFrame({"d": pd.date_range("2020-01-01", periods=400, freq="37h"), "x": np.arange(400.0)})
+    y = table["d"].dt.month.to_numpy(np.float64)
+    params = {"n_estimators": 3, "date_features": ["year"]}
+    wanted = sw.train({"n_estimators": 3}, sw.Dataset(table, y, date_features=["year"])).to_bytes()
+    data = sw.Dataset(table, y)
+    assert sw.train(params, data).to_bytes() == wanted == sw.train(params, data).to_bytes()
+    assert sw.train(params, sw.Dataset(table, y, date_features=["year"])).to_bytes() == wanted
+    with pytest.raises(ParameterError, match=r"the data was made with None; give it to Dataset instead"):
+        sw.train(params, sw.Dataset(table, y, date_features=None))
+    with pytest.raises(ParameterError, match="the data was made with other columns"):
+        sw.train(params, pickle.loads(pickle.dumps(data)))

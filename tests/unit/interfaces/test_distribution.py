@@ -220,3 +220,8 @@ def test_what_is_refused() -> None:
         fitted.quantile(1.5)
     with pytest.raises(DataError, match="each of 600 rows"):
         fitted.cdf([1.0, 2.0])
+
+
+def test_a_checkpoint_is_refused() -> None:
+    with pytest.raises(ParameterError, match="checkpoint follows a single training"):
+        SapwoodDistribution("normal", checkpoint="never").fit([[0], [1]] * 50, [0, 1, 1, 3] * 25)

@@ -364,3 +364,21 @@ def test_arguments_that_are_refused() -> None:
         metric.nll(Y, SCORE)
     given = SapwoodRanker(label_gain="0,1,3,7,15", **PLAIN).fit(X, Y, GROUP)  # LightGBM's list in a string
     assert given.booster_.params["label_gain"] == [0, 1, 3, 7, 15]
+
+
+@pytest.mark.parametrize("given", [{"has_time": True}, {"validation_fraction": 0.3}], ids=str)
+def test_an_automatic_fit_refuses_how_single_trainings_hold_groups_out(given: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match="is not for an automatic fit of a ranking"):
+        SapwoodRanker(quality="fast", **given).fit(X, Y, GROUP)
+
+
+def test_an_automatic_fit_keeps_its_time() -> None:
+    model = SapwoodRanker(quality="fast", time_limit=1e-3).fit(X, Y, GROUP)
+    assert {one.rounds for one in model.chosen_.tried} == {1}
+
+
+def test_an_automatic_fit_prints_what_it_tries_and_refuses_a_checkpoint(capsys: pytest.CaptureFixture[str]) -> None:
+    SapwoodRanker(quality="fast", verbose=1).fit(X, Y, GROUP)
+    assert len(capsys.readouterr().out.splitlines()) == 3  # a line for each fold
+    with pytest.raises(ParameterError, match="checkpoint follows a single training"):
+        SapwoodRanker(quality="fast", checkpoint="never").fit(X, Y, GROUP)

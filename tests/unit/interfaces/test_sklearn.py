@@ -122,11 +122,12 @@ def test_signature_is_the_table(estimator):
     parameters = inspect.signature(estimator).parameters
     wanted = {row.name: row.default for row in TABLE if row.estimator and not row.ranking} | dict.fromkeys(FIELDS)
     wanted |= {"quality": "balanced", "max_depth": None}
+    wanted |= {"n_classes": None} if estimator is SapwoodClassifier else {}
     assert {name: one.default for name, one in parameters.items()} == wanted
     assert all(one.kind is one.KEYWORD_ONLY for one in parameters.values())
     assert estimator().get_params() == wanted
     for row in TABLE:
-        default, there = wanted.get(row.name), row.estimator and not row.ranking
+        default, there = wanted.get(row.name), row.name in wanted
         assert (f"    {row.name} : {row.type}, default={default!r}\n" in estimator.__doc__) is there
     assert "{parameters}" not in estimator.__doc__
     assert "    tweedie_power : float, default=None\n" in estimator.__doc__
@@ -902,3 +903,26 @@ def test_random_state_of_numpy(binary):
     )
     assert one.booster_.fingerprint() == same.booster_.fingerprint()
     assert one.booster_.fingerprint() != other.booster_.fingerprint()
+
+
+# The number of classes
+
+
+@pytest.mark.parametrize("name", ["n_classes", "num_class", "classes_count"])
+def test_a_number_of_classes_is_compared_with_those_of_y(iris, name):
+    X, y = iris
+    plain = SapwoodClassifier(**FEW).fit(X, y)
+    model = SapwoodClassifier(**FEW, **{name: 3}).fit(X, y)
+    assert model.booster_.to_bytes() == plain.booster_.to_bytes()
+    for wrong in (2, 4):
+        with pytest.raises(ParameterError, match=f"n_classes={wrong}, but y has 3 classes"):
+            SapwoodClassifier(**FEW, **{name: wrong}).fit(X, y)
+    with pytest.raises(ParameterError, match="n_classes=3, but y has 2 labels"):
+        SapwoodClassifier(**FEW, **{name: 3}).fit(X, np.column_stack([y > 0, y > 1]))
+
+
+@pytest.mark.parametrize("name", ["n_classes", "num_class", "classes_count"])
+def test_a_number_of_classes_is_refused_where_there_are_none(name):
+    with pytest.raises(ParameterError, match="it is for SapwoodClassifier"):
+        SapwoodRegressor(**{name: 3})
+    SapwoodRegressor(**{name: None})

@@ -305,3 +305,11 @@ def test_derivatives_on_the_arrays_of_a_device_are_those_of_the_host() -> None:
     for wrong, words in ((lambda y, s: (s[:1], s), "of shape"), (lambda y, s: (s - y, s * np.nan), "not finite")):
         with pytest.raises(ObjectiveError, match=words):
             Custom.of(wrong).gradients_there(y, score, None)
+
+
+def test_n_classes_must_be_the_outputs_that_an_objective_has() -> None:
+    class Two(Logistic):
+        n_outputs = 2
+
+    with pytest.raises(ParameterError, match="n_classes=3, but the objective has n_outputs=2"):
+        bytes_of(Two(), CLASS, n_classes=3)

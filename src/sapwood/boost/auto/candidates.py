@@ -14,6 +14,7 @@ import numpy as np
 
 from sapwood.boost.categories.category_encoding import encoded_columns
 from sapwood.data.dataset import Dataset
+from sapwood.errors import ParameterError
 
 MIN_ROWS = 100  # with fewer, the rows that are held out say nothing: training is plain
 MIN_LINEAR_ROWS = 1000  # training rows from which leaves may be linear
@@ -111,6 +112,15 @@ class Plan:
     window: int = WINDOW["balanced"]
     least_worth: float = 0.0  # part of the loss that a member of the blend must save for each of its rounds
     turns: int = 1  # how often rows are held out; what is chosen once is trained again for each further turn
+
+
+def refuse_checkpoint(given: Mapping[str, Any]) -> None:
+    """Raise where a checkpoint is to follow several trainings."""
+    if given.get("checkpoint") is not None:
+        raise ParameterError(
+            "checkpoint follows a single training, and an automatic fit makes several; set quality=None for one "
+            "training, or leave it out."
+        )
 
 
 def enough(data: Dataset, n_classes: int = 0) -> bool:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sapwood.boost import offset, splits
 from sapwood.boost.auto import blend
-from sapwood.boost.auto.candidates import LARGE
+from sapwood.boost.auto.candidates import LARGE, refuse_checkpoint
 from sapwood.boost.auto.report import Chosen, Tried
 from sapwood.boost.round.tree_store import TreeStore
 from sapwood.boost.session import Session, make_booster
@@ -57,6 +57,7 @@ def fit(given: Mapping[str, Any], data: Dataset, dist: Any, n_folds: int, valid:
     ``given``: parameters of `train`, among them n_estimators and early_stopping_rounds. ``n_folds``: folds of each of
     two repetitions; 0 holds out nothing. ``valid``: rows to stop and to recalibrate on, in the place of folds.
     """
+    refuse_checkpoint(given)
     begin = time.monotonic()
     assert data.label is not None
     live = data.weight > 0 if data.weight is not None else np.ones(data.n_rows, np.bool_)
@@ -78,6 +79,9 @@ def fit(given: Mapping[str, Any], data: Dataset, dist: Any, n_folds: int, valid:
     run.advance(given.get("n_estimators", 100))
     booster, family, loss = run.finish()
     tried.append(Tried(family.spec, run.best_round, loss, time.monotonic() - begin, 1.0))
+    if given.get("verbose"):
+        for one in tried:
+            one.say("nll")
     n_valid = 0 if valid is None else valid.n_rows
     n_held = int(masks[0].sum()) if masks else n_valid
     seconds, held_by = time.monotonic() - begin, REPEATS if len(masks) > 1 else 0

@@ -410,11 +410,7 @@ def fit(given: Mapping[str, Any], data: Dataset, quality: str, limit: float | No
     quality: str; 'fast', 'balanced' or 'best'.
     limit: float, optional; seconds that the fit may take.
     """
-    if given.get("checkpoint") is not None:
-        raise ParameterError(
-            "checkpoint follows a single training, and an automatic fit makes several; set quality=None for one "
-            "training, or leave it out."
-        )
+    candidates.refuse_checkpoint(given)
     one = _Fit(given, data, quality, limit)
     one.candidates()
     booster, parts, refitted, sure = one.model()

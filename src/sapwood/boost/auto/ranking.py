@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sapwood.boost import splits
 from sapwood.boost.auto import blend
-from sapwood.boost.auto.candidates import LARGE, Candidate
+from sapwood.boost.auto.candidates import LARGE, Candidate, refuse_checkpoint
 from sapwood.boost.auto.contender import Contender
 from sapwood.boost.auto.report import Chosen, Tried
 from sapwood.data.dataset import Dataset
@@ -52,9 +52,14 @@ def candidates(given: Mapping[str, Any], sizes: NDArray[np.int64], quality: str,
     return [pairs] if large or quality == "fast" else [pairs, SQUARES]
 
 
-def rank(given: Mapping[str, Any], data: Dataset, quality: str) -> Booster:
-    """Train a model for each loss and fold, and take the mean; data of many cells has one loss and one fold."""
+def rank(given: Mapping[str, Any], data: Dataset, quality: str, limit: float | None = None) -> Booster:
+    """Train a model for each loss and fold, and take the mean; data of many cells has one loss and one fold.
+
+    limit: float, optional; seconds that the fit may take; each loss has the same part of them.
+    """
+    refuse_checkpoint(given)
     start = time.monotonic()
+    verbose = given.get("verbose")
     given = {name: value for name, value in given.items() if name not in ("quality", "time_limit", "verbose")}
     assert data.group is not None
     sizes = np.bincount(data.group).astype(np.int64)
@@ -64,12 +69,13 @@ def rank(given: Mapping[str, Any], data: Dataset, quality: str) -> Booster:
     seed = given.get("random_state") or 0
     fold = splits.folds(seed, max(2, n_folds), data.n_rows, None, data.group)
     trained: list[Contender] = []
-    for candidate in candidates(given, sizes, quality, large):
+    losses = candidates(given, sizes, quality, large)
+    for place, candidate in enumerate(losses, 1):
         side_by_side = []
         for which in range(1 if large else n_folds):
             one = replace(candidate, name=f"{candidate.name}, fold {which + 1}")
             side_by_side.append(Contender(one, given, data.without_values(), [fold == which]))
-        _advance(side_by_side)
+        _advance(side_by_side, inf if limit is None else start + limit * place / len(losses))
         trained += side_by_side
     spread = [float(np.std(one.last_scores())) for one in trained]
     share = [1.0 / (s * len(trained)) if s > 0 else 0.0 for s in spread]
@@ -79,16 +85,24 @@ def rank(given: Mapping[str, Any], data: Dataset, quality: str) -> Booster:
         for one in trained
     )
     seconds, metric = time.monotonic() - start, trained[0].metric.name
+    for one_tried in tried:
+        if verbose:
+            one_tried.say(metric)
     held_by = 0 if large else len(trained) // n_folds  # a model of each loss
     n_held = int((fold == 0).sum())
     chosen = Chosen(quality, metric, data.n_rows, n_held, len(trained), False, tried, seconds, held_by)
     return replace(booster, chosen=chosen)
 
 
-def _advance(folds: Sequence[Contender]) -> None:
-    """Train until the mean over folds has not improved for `PATIENCE` rounds; all keep its best round."""
+def _advance(folds: Sequence[Contender], deadline: float) -> None:
+    """Train until the mean over folds has not improved for `PATIENCE` rounds; all keep its best round.
+
+    After the deadline no round begins but the first.
+    """
     best, kept, done = inf, 1, 0
     while done < folds[0].spec.params["n_estimators"] and done - kept < PATIENCE:
+        if done > 0 and time.monotonic() >= deadline:
+            break
         done += 1
         for one in folds:
             one.advance(done)

@@ -17,6 +17,10 @@ class Tried:
     part: float  # of the blend; 0: not in the model
     stopped: bool = False  # in a race, after its first rounds
 
+    def say(self, metric: str) -> None:
+        """Print how the candidate has done."""
+        print(f"{self.name}: {metric} {self.loss:.6g} after {self.rounds} rounds, {self.seconds:.1f} s", flush=True)
+
 
 @dataclass(frozen=True)
 class Chosen:

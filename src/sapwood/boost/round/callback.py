@@ -167,6 +167,8 @@ def prune(trial: Any, metric: str | None = None) -> Callback:
     metric : str, optional
         The metric to report; the first one by default.
     """
+    if not hasattr(trial, "should_prune"):
+        raise ParameterError(f"prune needs a trial of Optuna, not a {type(trial).__name__}.")
 
     def report(view: Round) -> None:
         values = list(view.measured.values())[-1] if view.measured else {}
@@ -267,7 +269,8 @@ class _EarlyStopping:
             raise ParameterError(f"early stopping watches {self._data!r}; {suggest(self._data, view.measured)}")
         values = view.measured[sets[-1] if self._data is None else self._data]
         given = 0 if self._metric is None else self._metric
-        metric = view.metrics[given] if isinstance(given, int) else None
+        places = range(-len(view.metrics), len(view.metrics))
+        metric = view.metrics[given] if isinstance(given, int) and given in places else None
         metric = metric or next((one for one in view.metrics if given in (one.name, one.called)), None)
         if metric is None:
             raise ParameterError(

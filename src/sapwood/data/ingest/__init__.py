@@ -204,6 +204,17 @@ def as_categories(column: NDArray[Any] | Coded, where: str) -> Coded:
     return column if isinstance(column, Coded) else of_numbers(column, None, where)
 
 
+def check_names(names: Sequence[str]) -> None:
+    """Raise on a name with half of a surrogate pair, which has no UTF-8 and so no place in a model file."""
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise DataError(
+                f"the column name {name!r} is no Unicode text, so no file can hold it; rename it."
+            ) from None
+
+
 def rename(columns: Columns, names: Sequence[str]) -> Columns:
     """Give unique names to columns that have none, or already have these."""
     given = tuple(names)

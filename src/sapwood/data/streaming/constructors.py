@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from sapwood.data.bin_arguments import arguments, usual
+from sapwood.data.bin_arguments import DERIVED, arguments, usual
 from sapwood.data.ingest import sources
 from sapwood.data.ingest.sources import Source
 from sapwood.data.streaming import build, store
@@ -35,6 +35,7 @@ class Streamed:
     store: Path | None = None
     memory_limit: int | None = None
     _fingerprint: str | None = None
+    derived_as: Mapping[str, Any] | None = None
     _own_folder: Any = None
 
     @classmethod
@@ -193,6 +194,12 @@ class Streamed:
         for name, wrong, instead in (("tree_method", "exact", "use 'hist'"), ("linear_leaves", True, "leave it out")):
             if bins[name] == wrong:
                 raise ParameterError(f"{name}={wrong!r} keeps every value in memory, and rows are streamed; {instead}.")
+        for name in ("text_features", "embedding_features"):
+            if isinstance(bins[name], list) and bins[name]:
+                raise ParameterError(
+                    f"{name}={bins[name]!r} names columns of which only a Dataset in memory makes others; leave it "
+                    "out, or set None."
+                )
         if bins["device"] != "cpu":
             raise ParameterError(f"device={bins['device']!r} holds all rows itself, and rows are streamed; use 'cpu'.")
         request = Request(source, taken, names, bins, categorical, reference, n_threads, limit)
@@ -210,6 +217,7 @@ class Streamed:
 
         build.build(request, folder, finish)
         self = cls._opened(folder, None, limit, False, n_threads)
+        self.derived_as = getattr(reference, "derived_as", {name: bins[name] for name in DERIVED})
         self._own_folder = own_folder  # goes with the last dataset that reads it
         return self
 

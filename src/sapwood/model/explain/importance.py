@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sapwood import metric as metrics
 from sapwood.data import ingest
 from sapwood.device import elementary, host
+from sapwood.device.threads import threads
 from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.model.explain import shapley
 
@@ -60,7 +61,7 @@ class Ask:
     def splits(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """The trees of the chosen output, and the ids of all their nodes."""
         trees, output = self.booster.trees, self.output
-        place = None if output is None else shapley.place_of(shapley.outputs_of(self.booster), output)
+        place = None if output is None else shapley.output_of(self.booster, output)
         for tree in range(trees.n_trees):
             if place is None or trees.output[tree] == place:
                 yield tree, np.arange(trees.offset[tree], trees.offset[tree + 1])
@@ -135,7 +136,7 @@ def shap(ask: Ask) -> Floats:
         raise DataError("importance kind 'shap' is a mean over rows, and X has none; give some.")
     values = values.reshape(*values.shape[:2], -1)
     if ask.output is not None:
-        values = values[:, :, [shapley.place_of(shapley.outputs_of(ask.booster), ask.output)]]
+        values = values[:, :, [shapley.output_of(ask.booster, ask.output)]]
     sums = [sum(metrics.mean(np.abs(part), None) for part in column.T) for column in np.moveaxis(values, 1, 0)]
     return np.asarray(np.array(sums) / values.shape[2])
 
@@ -370,6 +371,7 @@ def importance(
     (n_columns,) float64
         0 for a column without a split; (n_columns, n_columns) for ``interaction``.
     """
+    threads(n_jobs)  # an invalid number raises, whether threads are needed or not
     ask = Ask(booster, X, y, sample_weight, metric, groups, background, n_repeats, random_state, output, n_jobs)
     kind = PEERS.get(kind, kind)
     if kind not in SPLITS and kind not in ANSWERS:

@@ -327,6 +327,20 @@ def place_of(names: tuple[str, ...], output: Any) -> int:
     raise ParameterError(f"output={output!r} does not exist; choose one of {', '.join(names)}{places}.")
 
 
+def output_of(booster: Booster, output: Any) -> int:
+    """The index of an output of a model; of one that has a single output, 0."""
+    if booster.n_outputs > 1:
+        return place_of(outputs_of(booster), output)
+    refuse_output(output)
+    return 0
+
+
+def refuse_output(output: Any) -> None:
+    """Raise where a user chooses an output of a model that has one."""
+    if output not in (None, 0, "0"):
+        raise ParameterError(f"output={output!r} does not exist: the model has one output. Leave it out.")
+
+
 def why(booster: Booster, row: Any, *, n: int = 5, output: int | str | None = None) -> str:
     """Say in words why one row has its score: the `n` largest reasons.
 
@@ -350,6 +364,7 @@ def why(booster: Booster, row: Any, *, n: int = 5, output: int | str | None = No
         raise DataError(f"why explains one row, not {len(told)}; choose one, X[i : i + 1], or use explain.")
     score = np.atleast_1d(booster.predict(row, raw=True)[0])
     if told.output_names is None:
+        refuse_output(output)
         k, name, values = 0, "score", told.values[0]
     else:
         k = int(np.argmax(score)) if output is None else place_of(told.output_names, output)

@@ -165,3 +165,16 @@ def test_by_class() -> None:
 def test_refusals(booster: Booster, given: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         booster.importance(**given)
+
+
+@pytest.mark.parametrize("output", ["yes", "no", 1])
+def test_a_model_of_one_output_has_no_other(output: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    model = sapwood.SapwoodClassifier(n_estimators=2).fit(X, np.where(X[:, 0] > 0, "yes", "no")).booster_
+    for ask in (
+        lambda: model.importance("gain", output=output),
+        lambda: model.importance("shap", X, output=output),
+        lambda: model.why(X[:1], output=output),
+    ):
+        with pytest.raises(ParameterError, match="does not exist: the model has one output"):
+            ask()
