@@ -14,7 +14,7 @@ CORE = PACKAGE / "core"
 
 # A room may import itself and the rooms of the lines above its own, never those below it or beside it.
 ORDER = [
-    ["errors", "version"],
+    ["address_space", "errors", "version"],
     ["params"],
     ["device"],
     ["math", "reduce"],
