@@ -5,6 +5,7 @@ In: a table, labels that say how relevant rows are, and the group of every row. 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -181,11 +182,13 @@ class SapwoodRanker(Estimator):
     def _fit_automatically(self, settings: Mapping[str, Any], data: Dataset, quality: str, start: float) -> Booster:
         """The mean of models of several losses and folds of groups, unless an objective was given."""
         given = {name: settings[name] for name in self._given() if name in settings}
+        limit = settings["time_limit"]
         if self.objective != "auto" or any(value is not None for value in self._extra.values()):
             given["objective"] = settings["objective"]
         if data.group is None or not _differ(data.label, data.group):  # nothing that folds of groups could tell
-            return train({**settings, "quality": None, "time_limit": None}, data.without_values())
-        return auto.rank(given, data, quality)
+            until = auto.deadline.of_plain(limit, start, data)
+            return train({**settings, "quality": None, "time_limit": None}, data.without_values(), callbacks=until)
+        return auto.rank(given, data, quality, None if limit is None else max(0.0, limit - time.monotonic() + start))
 
 
 def _names(X: Any) -> list[Any]:

@@ -38,6 +38,7 @@ PATIENCE = 100
 PAIRS = Candidate("pair_logit", {**LEAF_WISE, "objective": "pair_logit"})
 SQUARES = Candidate("squared_error", {**SYMMETRIC, "objective": "squared_error"})
 FIRST_PLACES = Candidate("lambdarank", {**LEAF_WISE, "objective": "lambdarank"})
+PLANNED = 0.95  # part of a time limit that rounds may take; the rest is for making the model
 MAX_PAIRS = 1000  # of a row in the mean, from which only pairs of the first places are taken
 FOLDS = {"fast": 3, "balanced": 5, "best": 10}
 
@@ -52,8 +53,11 @@ def candidates(given: Mapping[str, Any], sizes: NDArray[np.int64], quality: str,
     return [pairs] if large or quality == "fast" else [pairs, SQUARES]
 
 
-def rank(given: Mapping[str, Any], data: Dataset, quality: str) -> Booster:
-    """Train a model for each loss and fold, and take the mean; data of many cells has one loss and one fold."""
+def rank(given: Mapping[str, Any], data: Dataset, quality: str, limit: float | None = None) -> Booster:
+    """Train a model for each loss and fold, and take the mean; data of many cells has one loss and one fold.
+
+    ``limit``: seconds that it may take; losses share them, one after the other.
+    """
     start = time.monotonic()
     given = {name: value for name, value in given.items() if name not in ("quality", "time_limit", "verbose")}
     assert data.group is not None
@@ -64,12 +68,13 @@ def rank(given: Mapping[str, Any], data: Dataset, quality: str) -> Booster:
     seed = given.get("random_state") or 0
     fold = splits.folds(seed, max(2, n_folds), data.n_rows, None, data.group)
     trained: list[Contender] = []
-    for candidate in candidates(given, sizes, quality, large):
+    several = candidates(given, sizes, quality, large)
+    for at, candidate in enumerate(several, 1):
         side_by_side = []
         for which in range(1 if large else n_folds):
             one = replace(candidate, name=f"{candidate.name}, fold {which + 1}")
             side_by_side.append(Contender(one, given, data.without_values(), [fold == which]))
-        _advance(side_by_side)
+        _advance(side_by_side, inf if limit is None else start + PLANNED * limit * at / len(several))
         trained += side_by_side
     spread = [float(np.std(one.last_scores())) for one in trained]
     share = [1.0 / (s * len(trained)) if s > 0 else 0.0 for s in spread]
@@ -85,10 +90,15 @@ def rank(given: Mapping[str, Any], data: Dataset, quality: str) -> Booster:
     return replace(booster, chosen=chosen)
 
 
-def _advance(folds: Sequence[Contender]) -> None:
-    """Train until the mean over folds has not improved for `PATIENCE` rounds; all keep its best round."""
+def _advance(folds: Sequence[Contender], end: float) -> None:
+    """Train until the mean over folds has not improved for `PATIENCE` rounds; all keep its best round.
+
+    No round but the first begins that would be done after the end.
+    """
     best, kept, done = inf, 1, 0
     while done < folds[0].spec.params["n_estimators"] and done - kept < PATIENCE:
+        if done and time.monotonic() + sum(one.round_seconds for one in folds) >= end:
+            break
         done += 1
         for one in folds:
             one.advance(done)
