@@ -266,8 +266,9 @@ class Estimator(ModelFiles, PeerNames, BaseEstimator):
             n_classes = getattr(self, "n_classes_", 0)
             plain = quality is None or not auto.enough(data, n_classes)
             if plain and quality is not None:
-                chosen = {**settings, "quality": quality}
-                settings |= auto.without_holdout(chosen, data, "quality" in self._given(), n_classes, given_names({**before, **now}))
+                asked = "quality" in self._given()
+                by_hand = given_names({**before, **now})
+                settings |= auto.without_holdout({**settings, "quality": quality}, data, asked, n_classes, by_hand)
             data = data.without_values() if plain and not settings["linear_leaves"] else data
             valid = {
                 one.name: data if one.X is rows.X and one.y is rows.y else self._validation_set(one, target, data, bins)

@@ -24,6 +24,7 @@ SEARCH_SECONDS = 1e-9  # of a bin of a column, in a leaf
 CELL_SECONDS = 2e-9  # of a code, in all levels of a tree
 OUTPUT_SECONDS = 2e-8  # of an operation of `round_operations`
 NODE_SECONDS = 1.5e-7  # of a node, while a model is made of the trees, checked and scaled
+LATER_ROUNDS = 0.3  # part of the time of the first round that the second takes; measured: 0.05 to 1
 ROUNDS_IN_TIME = 30  # that candidates must be able to train within their part of a time limit
 
 
@@ -42,6 +43,25 @@ class Rows:
 
     n_rows: int
     n_outputs: int
+
+
+@dataclass
+class Pace:
+    """The seconds of a training so far."""
+
+    setup: float = 0.0
+    first_round: float = 0.0
+    all_rounds: float = 0.0
+    next_round: float = 0.0  # that the next round is expected to take
+
+    def add(self, seconds: float) -> None:
+        """Note a round."""
+        self.all_rounds += seconds
+        if self.first_round:
+            self.next_round = seconds
+        else:
+            self.first_round = seconds
+            self.next_round = LATER_ROUNDS * seconds
 
 
 def round_operations(shape: Shape) -> int:

@@ -119,8 +119,8 @@ class _Fit:
             notes.append("For the time limit, rows were held out once, not fold after fold.")
         if seconds > left and {"max_depth", "max_leaves"}.isdisjoint(self.given):
             several = tuple(candidates.small(candidate) for candidate in self.plan.candidates)
+            notes += ["For the time limit, trees are small."] if several != self.plan.candidates else []
             self.plan = replace(self.plan, candidates=several, deeper=False)
-            notes.append("For the time limit, trees are small.")
         self.plan = replace(self.plan, notes=(*self.plan.notes, *notes))
 
     def has_time(self, end: float) -> bool:

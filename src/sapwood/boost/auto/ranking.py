@@ -97,7 +97,7 @@ def _advance(folds: Sequence[Contender], end: float) -> None:
     """
     best, kept, done = inf, 1, 0
     while done < folds[0].spec.params["n_estimators"] and done - kept < PATIENCE:
-        if done and time.monotonic() + sum(one.round_seconds for one in folds) >= end:
+        if done and time.monotonic() + sum(one.pace.next_round for one in folds) >= end:
             break
         done += 1
         for one in folds:
