@@ -6,6 +6,7 @@ In: ``import sapwood``. Out: the public names, each loaded when it is first used
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sapwood.system.address_space import loading
 from sapwood.version import VERSION
 
 if TYPE_CHECKING:
@@ -114,9 +115,11 @@ def __getattr__(name: str) -> Any:
     if name in _PEERS:
         found = __getattr__(_PEERS[name])
     elif name in _CALLBACKS:
-        found = import_module("sapwood.boost.round.peer_makers").NAMES[name]
+        with loading():
+            found = import_module("sapwood.boost.round.peer_makers").NAMES[name]
     elif name in _HOME:
-        module = import_module(_HOME[name])
+        with loading(estimators=_HOME[name].startswith("sapwood.interfaces.")):
+            module = import_module(_HOME[name])
         found = getattr(module, name, module)
     else:
         hint = f"; use sapwood.{_HINTS[name]}" if name in _HINTS else ""

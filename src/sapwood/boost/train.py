@@ -6,9 +6,12 @@ In: parameters, a `Dataset`, and rows to evaluate. Out: a `Booster`.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Protocol
+
+import numpy as np
 
 from sapwood import objective, version
 from sapwood.boost import arguments, auto, class_weight, memory, offset, splits
@@ -197,6 +200,7 @@ def _checkpoint(facts: dict[str, Any], spec: TrainSpec) -> Checkpoint:
 
 def _automatic(params: Mapping[str, Any], data: Dataset, told: bool) -> Booster:
     """The model of an automatic fit, which takes neither validation rows nor a start (`told`)."""
+    start = time.monotonic()
     known = resolve_params(params, None)
     auto.check(known["quality"], told)
     if data.memory_limit is not None:
@@ -204,12 +208,24 @@ def _automatic(params: Mapping[str, Any], data: Dataset, told: bool) -> Booster:
             f"quality={known['quality']!r} trains several models side by side, and the data has a memory_limit; leave "
             "quality out, or open the data without a limit."
         )
-    if not auto.enough(data):
+    n_classes = _n_classes(data, known)
+    if not auto.enough(data, n_classes):
         plain = {name: value for name, value in params.items() if name not in ("quality", "time_limit")}
-        return train({**plain, **auto.without_holdout(known, data, asked=True)}, data)
+        until = auto.deadline.of_plain(known["time_limit"], start, data)
+        return train(
+            {**plain, **auto.without_holdout(known, data, True, n_classes, given_names(params))}, data, callbacks=until
+        )
     own = given_names(params).union(objective.field_aliases().values())
     given = {name: value for name, value in known.items() if name in own}
     return auto.fit(given, data, known["quality"], known["time_limit"])
+
+
+def _n_classes(data: Dataset, params: Mapping[str, Any]) -> int:
+    """How many classes have rows, of all holders; 0 where labels are no indices of classes."""
+    label = data.of_all_holders(data.label)
+    if label is None or label.ndim > 1 or objective.resolve(params).labels != "a class index":
+        return 0
+    return len(np.unique(label))
 
 
 def _warn_of_no_split(booster: Booster, spec: TrainSpec, classes: Floats | None) -> None:

@@ -5,6 +5,8 @@ In: arguments. Out: an exit status: 0 done, 1 an error in the data or the model,
 
 import sys
 
+from sapwood.system.address_space import loading
+
 INTERRUPTED = 130  # as shells have it: 128 and the number of the signal
 
 
@@ -19,13 +21,17 @@ def main() -> None:
 
 def _run() -> int:
     try:
-        import pyarrow  # noqa: F401  tables come from files through it
-        import rich  # noqa: F401
-        import typer  # noqa: F401
-    except ImportError as missing:
+        with loading(estimators=True):
+            import pyarrow  # noqa: F401  tables come from files through it
+            import rich  # noqa: F401
+            import typer  # noqa: F401
+
+            from sapwood.cli.app import run
+    except ModuleNotFoundError as missing:
         message = f"error: the command line needs {missing.name}, which is not installed: pip install 'sapwood[cli]'"
         print(message, file=sys.stderr)
         return 2
-    from sapwood.cli.app import run
-
+    except MemoryError as lack:
+        print(f"error: {lack or 'there is not enough memory.'}", file=sys.stderr)
+        return 1
     return run()

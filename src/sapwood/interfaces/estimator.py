@@ -30,7 +30,7 @@ from sapwood.interfaces.files import ModelFiles
 from sapwood.interfaces.parameters import OBJECTIVES, OF_NUMBERS_AND_CLASSES, PARAMETERS, is_default
 from sapwood.interfaces.peer_names import PeerNames, importances
 from sapwood.model.booster import Booster
-from sapwood.params import Parameter, names, resolve
+from sapwood.params import Parameter, given_names, names, resolve
 from sapwood.params.recipes import RECIPES
 
 VALUES = ("identity", "ascending", "exp", "expm1", "sigmoid", "sigmoid2")  # links of a regressor
@@ -168,7 +168,7 @@ class Estimator(ModelFiles, PeerNames, BaseEstimator):
         holdouts = targets.holdouts(X_val, y_val, sample_weight_val, init_score_val) + sets
         rows = targets.TrainingRows(X, y, sample_weight, init_score, group)
         if self.conformal is not None:
-            intervals.fit(self, rows, bool(holdouts) or init_model is not None, callbacks, now)
+            intervals.fit(self, rows, bool(holdouts) or init_model is not None, callbacks, now, start)
             return self
         return self._fit(rows, holdouts, callbacks, init_model, now, start)
 
@@ -265,15 +265,19 @@ class Estimator(ModelFiles, PeerNames, BaseEstimator):
             self.n_features_in_ = data.n_given
             if data.named:
                 self.feature_names_in_ = np.array(data.feature_names[: data.n_given], object)
-            plain = quality is None or not auto.enough(data, getattr(self, "n_classes_", 0))
+            n_classes = getattr(self, "n_classes_", 0)
+            plain = quality is None or not auto.enough(data, n_classes)
             if plain and quality is not None:
-                settings |= auto.without_holdout(settings, data, asked="quality" in self._given())
+                asked = "quality" in self._given()
+                by_hand = given_names({**before, **now})
+                settings |= auto.without_holdout({**settings, "quality": quality}, data, asked, n_classes, by_hand)
             data = data.without_values() if plain and not settings["linear_leaves"] else data
             valid = {
                 one.name: data if one.X is rows.X and one.y is rows.y else self._validation_set(one, target, data, bins)
                 for one in holdouts
             }
             if quality is None or plain:
+                callbacks = callbacks or auto.deadline.of_plain(settings["time_limit"], start, data)
                 settings |= {"quality": None, "time_limit": None}
                 settings |= {name: now[name] for name in ("use_best_model",) if name in now}
                 if settings["early_stopping_rounds"] is not None and "validation_fraction" not in before:

@@ -31,11 +31,12 @@ HELD = 0.2  # the fraction of the rows that 'split' holds out
 FOLDS, FEW_FOLDS, FEW_ROWS = 10, 5, 2000  # models of 'cv+' and 'cross'; of tables of more than so many rows
 
 
-def fit(estimator: Any, rows: TrainingRows, told: bool, callbacks: Any, now: dict[str, Any]) -> None:
+def fit(estimator: Any, rows: TrainingRows, told: bool, callbacks: Any, now: dict[str, Any], start: float) -> None:
     """Fit an estimator whose `conformal` is set: on a part of the rows, or a model for each of several folds.
 
-    ``told``: validation rows or a model to continue from were given too. ``now``: parameters of this fit alone. Models
-    of folds have the bins and categories of all rows, so that their trees can be those of one model.
+    ``told``: validation rows or a model to continue from were given too. ``now``: parameters of this fit alone.
+    ``start``: when the fit began; all models together have the time limit of the estimator. Models of folds have the
+    bins and categories of all rows, so that their trees can be those of one model.
     """
     if not hasattr(estimator, "calibrate"):
         raise ParameterError("conformal is for numbers and classes, not for this estimator; leave it out.")
@@ -61,8 +62,12 @@ def fit(estimator: Any, rows: TrainingRows, told: bool, callbacks: Any, now: dic
         fold = splits.folds(seed, n_folds, n_rows, None, numbers)
         masks = [fold == which for which in range(n_folds)]
     models = []
-    for mask in masks:
+    limit = estimator.time_limit
+    for at, mask in enumerate(masks):
         model = clone(estimator).set_params(conformal=None)
+        if limit is not None:  # what is left of it, in equal parts
+            left = limit - (time.monotonic() - start)
+            model.set_params(time_limit=max(1e-3, left / (len(masks) - at)))
         part = rows._replace(weight=np.where(mask, 0.0, weight), bin_weight=None if how == "split" else weight)
         models.append(model._fit(part, (), callbacks, None, now, time.monotonic()))
     scores = [one._conformity(X, y, mask & (weight > 0)) for one, mask in zip(models, masks, strict=True)]

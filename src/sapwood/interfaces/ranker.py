@@ -182,6 +182,7 @@ class SapwoodRanker(Estimator):
     def _fit_automatically(self, settings: Mapping[str, Any], data: Dataset, quality: str, start: float) -> Booster:
         """The mean of models of several losses and folds of groups, unless an objective was given."""
         given = {name: settings[name] for name in self._given() if name in settings}
+        limit = settings["time_limit"]
         if self.objective != "auto" or any(value is not None for value in self._extra.values()):
             given["objective"] = settings["objective"]
         for name in ("has_time", "validation_fraction"):
@@ -191,9 +192,9 @@ class SapwoodRanker(Estimator):
                     "random; set quality=None for one training, or leave it out."
                 )
         if data.group is None or not _differ(data.label, data.group):  # nothing that folds of groups could tell
-            return train({**settings, "quality": None, "time_limit": None}, data.without_values())
-        limit = settings["time_limit"]
-        return auto.rank(given, data, quality, None if limit is None else limit - time.monotonic() + start)
+            until = auto.deadline.of_plain(limit, start, data)
+            return train({**settings, "quality": None, "time_limit": None}, data.without_values(), callbacks=until)
+        return auto.rank(given, data, quality, None if limit is None else max(0.0, limit - time.monotonic() + start))
 
 
 def _names(X: Any) -> list[Any]:

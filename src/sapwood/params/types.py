@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.random  # NumPy loads it late otherwise, where memory may be short
 
 from sapwood.errors import ParameterError, suggest
 

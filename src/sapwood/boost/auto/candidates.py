@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from sapwood.boost.auto import cost
+from sapwood.boost.auto.cost import MANY_CLASSES
 from sapwood.boost.categories.category_encoding import encoded_columns
 from sapwood.data.dataset import Dataset
 from sapwood.errors import ParameterError
@@ -35,7 +37,6 @@ PATIENCE = 50, 4.0  # rounds, and the sum of learning rates, for which the loss 
 FAST_PATIENCE = 20
 SAMPLES = {"subsample": 0.8, "colsample_bynode": 0.6}
 SKETCH = 3  # random sums of the gradients that splits for more outputs than these are searched by
-MANY_CLASSES = 10  # from here on a tree for each class costs as much as all other candidates
 MAX_OUTPUTS = 400_000  # rows times classes up to which a tree for each of many classes is tried all the same
 LARGE = 3_000_000  # cells from which one candidate is trained, at a higher rate and for fewer rounds
 FOLD_ROWS = {"fast": 0, "balanced": 2_000, "best": 2_000}  # rows up to which every row is held out once, by folds
@@ -47,6 +48,9 @@ TURNS = {"fast": (1, 1), "balanced": (2, 1), "best": (4, 2)}
 LEAST_FALL = {"fast": 0.01, "balanced": 0.001}
 WINDOW = {"fast": 40, "balanced": 100}  # rounds of this window, at least
 LEAST_WORTH = 1e-6  # part of the loss that a member of the blend must save, for each of its rounds: they cost time
+LIMITED_RATES = 6.0  # the sum of learning rates of all rounds, where rounds are limited by their cost
+LIMITED_RATE = 0.5  # the highest of these rates
+LIMITED_PATIENCE = 10  # rounds for which the loss may not fall there
 WIDE = {"max_bins": 32, "max_depth": 4, "max_leaves": 16}  # of tables with more columns than rows: rounds take long
 HELD = 0.2  # fraction of the rows that is held out where there are no folds
 MAX_HELD = 50_000  # rows that are held out at most
@@ -112,6 +116,7 @@ class Plan:
     window: int = WINDOW["balanced"]
     least_worth: float = 0.0  # part of the loss that a member of the blend must save for each of its rounds
     turns: int = 1  # how often rows are held out; what is chosen once is trained again for each further turn
+    notes: tuple[str, ...] = ()  # why less is tried than usual, in sentences
 
 
 def refuse_checkpoint(given: Mapping[str, Any]) -> None:
@@ -139,6 +144,8 @@ def max_bins(n_rows: int, n_columns: int, default: int) -> int:
 def plan(facts: Facts, quality: str) -> Plan:
     """What a quality means for data of this kind."""
     linear = facts.values and facts.n_rows >= MIN_LINEAR_ROWS and not facts.statistics
+    if cost.has_too_many_classes(facts):
+        return limited_plan(facts, quality, linear)
     if facts.n_cells >= LARGE * (1 if quality != "best" else 10):
         return Plan(
             (large(),), crosses=False, joins=False, refit=facts.n_rows < 10 * MAX_HELD
@@ -182,6 +189,36 @@ def plan(facts: Facts, quality: str) -> Plan:
         least_worth=LEAST_WORTH,
         turns=turns(facts, quality),
     )
+
+
+def limited_plan(facts: Facts, quality: str, linear: bool) -> Plan:
+    """What is tried where rounds of many classes take too long for so few rows: one candidate of a few rounds."""
+    few = facts.n_rows < cost.VERY_FEW_A_CLASS * facts.n_outputs
+    candidate = symmetric(facts, linear and not few)
+    own = limited_rounds(facts, quality)
+    rounds = own["n_estimators"]
+    candidate = replace(candidate, params={**candidate.params, **own, "early_stopping_rounds": LIMITED_PATIENCE})
+    note = (
+        f"A round takes long, since {facts.n_outputs:,} outputs x {facts.n_rows:,} training rows are many scores: only "
+        f"one candidate was tried, without crosses, for at most {rounds:,} rounds."
+    )
+    return Plan((small(candidate) if few else candidate,), crosses=False, joins=False, refit=True, notes=(note,))
+
+
+def limited_rounds(shape: cost.Shape, quality: str) -> dict[str, Any]:
+    """How many rounds are within the budget of a quality, and a learning rate for so few."""
+    rounds = cost.affordable_rounds(shape, quality)
+    eta = min(LIMITED_RATE, max(CLASSES_RATE, LIMITED_RATES / rounds))
+    return {"n_estimators": rounds, "learning_rate": eta}
+
+
+def limited_params(shape: cost.Shape, quality: str) -> dict[str, Any]:
+    """Parameters of a plain training where rounds of many classes take too long; nothing where they do not."""
+    if not cost.has_too_many_classes(shape):
+        return {}
+    trees = {"grow_policy": "symmetric", "max_depth": WIDE["max_depth"], "min_child_weight": 0.0}
+    outputs = {"multi_strategy": "multi_output_tree", "sketch_outputs": SKETCH}
+    return {**trees, **outputs, **limited_rounds(shape, quality)}
 
 
 def turns(facts: Facts, quality: str) -> int:
@@ -258,6 +295,14 @@ def symmetric(facts: Facts, linear: bool, rates: tuple[float, float] = SYMMETRIC
 def deeper(candidate: Candidate) -> Candidate:
     """The same with deeper trees."""
     return replace(candidate, name=f"deep {candidate.name}", params={**candidate.params, "max_depth": 8})
+
+
+def small(candidate: Candidate) -> Candidate:
+    """The same with small trees."""
+    limit = "max_depth" if candidate.params["grow_policy"] == "symmetric" else "max_leaves"
+    if candidate.params.get(limit) == WIDE[limit]:
+        return candidate
+    return replace(candidate, name=f"small {candidate.name}", params={**candidate.params, limit: WIDE[limit]})
 
 
 def sampled(candidate: Candidate) -> Candidate:

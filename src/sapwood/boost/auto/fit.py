@@ -5,7 +5,7 @@ In: what the user set, and a `Dataset`. Out: one `Booster`, which knows what was
 
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sapwood.boost import offset, splits
-from sapwood.boost.auto import blend, candidates, confidence, crosses, refit
+from sapwood.boost.auto import blend, candidates, confidence, cost, crosses, refit
 from sapwood.boost.auto.candidates import Candidate, Facts
 from sapwood.boost.auto.contender import Contender, Mask
 from sapwood.boost.auto.report import Chosen, Tried
@@ -31,6 +31,7 @@ from sapwood.errors import ParameterError, warn
 from sapwood.model.booster import Booster
 
 T = TypeVar("T")
+LEAST_LIMIT = 0.02  # part of a time limit that is not planned with
 CANDIDATE_TIME = 0.42  # of a time limit; the second training may take 1.25 times as long
 RESERVE = 0.95  # of what is left of it that is planned with
 # What a second training needs, and a blend of several models.
@@ -75,10 +76,10 @@ class _Fit:
                 raise ParameterError(
                     f"quality={quality!r} trains with {name}={value!r}, not {has}; leave one of both out."
                 )
-        self.folds = self._folds(quality)
-        self.fraction: float = 1 / len(self.folds) if len(self.folds) > 1 else spec.params["validation_fraction"]
-        self.facts = Facts.of(data, int((~self.folds[0]).sum()), spec.params, spec.n_outputs)
-        self.plan = candidates.plan(self.facts, quality)
+        self.hold_out(self._folds(quality), quality)
+        if self.limit < inf:
+            self.fit_into_time(quality)
+        self.notes = [*self.plan.notes, *_about_singles(spec.classes)]  # why less is tried than usual, for people
         self.crosses, self.joins = self.plan.crosses, self.plan.joins  # whether they are still tried
         self.crosses &= spec.params["tree_method"] != "exact" and all(spec.params[name] is None for name in BY_COLUMN)
         self.deeper = self.plan.deeper and "max_depth" not in self.given
@@ -99,6 +100,38 @@ class _Fit:
         dealt = splits.folds_of(spec.params, data, spec.classes, candidates.N_FOLDS, None)
         return [measured > 0 for _, measured in dealt]
 
+    def hold_out(self, folds: list[Mask], quality: str) -> None:
+        """Take these rows as those that are held out, and make the plan for the others."""
+        spec = self.spec
+        self.folds = folds
+        self.fraction: float = 1 / len(folds) if len(folds) > 1 else spec.params["validation_fraction"]
+        self.facts = Facts.of(self.data, int((~folds[0]).sum()), spec.params, spec.n_outputs)
+        self.plan = candidates.plan(self.facts, quality)
+
+    def fit_into_time(self, quality: str) -> None:
+        """Where rounds take so long that few would fit into the time limit: hold rows out once, grow small trees."""
+        left = CANDIDATE_TIME * (self.start + self.limit - time.monotonic())
+        params = {**self.spec.params, **self.plan.candidates[0].params, **self.given}
+        n_bins, n_columns = sum(self.data.n_bins), self.data.n_columns
+        seconds = cost.ROUNDS_IN_TIME * cost.round_seconds(self.facts, n_columns, n_bins, cost.n_leaves(params))
+        notes: list[str] = []
+        if len(self.folds) > 1 and len(self.folds) * seconds > left:
+            self.hold_out([splits.holdout_of(self.spec.params, self.data, self.spec.classes)], quality)
+            notes.append("For the time limit, rows were held out once, not fold after fold.")
+        if seconds > left and {"max_depth", "max_leaves"}.isdisjoint(self.given):
+            several = tuple(candidates.small(candidate) for candidate in self.plan.candidates)
+            notes += ["For the time limit, trees are small."] if several != self.plan.candidates else []
+            self.plan = replace(self.plan, candidates=several, deeper=False)
+        self.plan = replace(self.plan, notes=(*self.plan.notes, *notes))
+
+    def has_time(self, end: float) -> bool:
+        """Whether another candidate can be expected to have its first round before this end."""
+        if self.limit == inf or time.monotonic() + self.tried[0].entry_seconds <= end:
+            return True
+        note = "The time limit left no time for other candidates."
+        self.notes += [note] if note not in self.notes else []
+        return False
+
     def candidates(self) -> None:
         """Train the candidates of the plan, with crosses and joined categories where these win a race of the first.
 
@@ -106,7 +139,9 @@ class _Fit:
         """
         n = len(self.plan.candidates)
         several = [self.raced(self.plan.candidates[0], self.deadline(1 / n))]
-        several += [self.follower(one, other=at % 2 == 0) for at, one in enumerate(self.plan.candidates[1:], 2)]
+        for at, candidate in enumerate(self.plan.candidates[1:], 2):
+            if self.has_time(self.deadline(at / n)):
+                several.append(self.follower(candidate, other=at % 2 == 0))
         for stage in count() if self.limit == inf else (64,):
             certain = [one.n_rounds for one in several if one.certain]
             most = min(STAGE << stage, WITNESS * min(certain, default=sys.maxsize))
@@ -126,7 +161,7 @@ class _Fit:
 
     def give_up(self, several: Sequence[Contender]) -> None:
         """Stop candidates that are far behind: for many classes rounds take long, for others there must be many."""
-        many = self.facts.n_outputs >= candidates.MANY_CLASSES
+        many = self.facts.n_outputs >= cost.MANY_CLASSES
         least = min(one.loss for one in several)
         for one in several:
             enough = one.n_rounds >= (STAGE if many else SURE) and (many or self.plan.least_fall > 0)
@@ -204,13 +239,13 @@ class _Fit:
         First there are many, of the columns that trees gain most from. Those that gain most themselves stay.
         """
         pairs = self.facts.n_outputs == 1 or self.facts.n_rows >= candidates.FEW_ROWS
-        found = crosses.propose(one.trees()[0], self.data, pairs)
+        found = crosses.propose(one.trees()[0], self.data, pairs) if self.has_time(end) else []
         whole = self.data.with_crosses(found) if found else self.data
         many = self.challenger(candidates.crossed(one.candidate, len(found)), whole, end) if found else None
         if many is None or _lead(one, many) <= -self.near:
             return many
         kept = found  # of many outputs the search for splits takes little of a round
-        if self.facts.n_outputs < candidates.MANY_CLASSES:
+        if self.facts.n_outputs < cost.MANY_CLASSES:
             kept = crosses.best(many.trees()[0], found, self.data.n_columns)
         if len(kept) == len(found):
             self.crossed = whole
@@ -221,7 +256,9 @@ class _Fit:
         return self.challenger(candidates.crossed(one.candidate, len(kept)), self.crossed, end)
 
     def challenger(self, candidate: Candidate, data: Dataset, end: float) -> Contender | None:
-        """A candidate after the rounds of a race; None where the user's parameters do not go with it."""
+        """A candidate after the rounds of a race; None where there is no time, or the user's parameters forbid it."""
+        if not self.has_time(end):
+            return None
         try:
             other = self.enter(candidate, data)
         except ParameterError:
@@ -294,15 +331,16 @@ class _Fit:
 
     def model(self) -> tuple[Booster, list[float], bool, float]:
         """The blend, which part of it each candidate is, whether it was trained on all rows, and its factor."""
-        fingerprint, end = self.fingerprint, self.start + self.limit
+        fingerprint, end = self.fingerprint, self.start + (1 - LEAST_LIMIT) * self.limit
         chosen = self.to_refit(RESERVE * (end - time.monotonic())) if self.plan.refit else []
         refitted, most, n_turns = bool(chosen), self.given.get("n_estimators"), self.turns if chosen else 1
         first = chosen
         chosen = chosen + self.in_turns(first, n_turns)
         if not refitted:
             chosen = self.drawn(self.finished)
+            finish = sum(one.finish_seconds for one, _ in chosen)
             for at, (one, _) in enumerate(chosen):  # what is left of a time limit is theirs
-                left = RESERVE * (end - time.monotonic()) / (len(chosen) - at)
+                left = RESERVE * (end - finish - time.monotonic()) / (len(chosen) - at)
                 one.advance(deadline=time.monotonic() + left)
             chosen = self.drawn(self.finished)
         several: list[list[Booster]] = []
@@ -376,6 +414,20 @@ def _with_counted_weights(data: Dataset) -> Dataset:
     return data if 0 <= exponent <= MOST_WEIGHT else data.with_weight(np.ldexp(data.weight, -exponent))
 
 
+def _about_singles(classes: Any) -> list[str]:
+    """What is to be said where most classes have a single row, none of which can be held out."""
+    if classes is None:
+        return []
+    counts = np.unique(classes, return_counts=True)[1]
+    n_single = int((counts == 1).sum())
+    if 2 * n_single <= len(counts):
+        return []
+    return [
+        f"{n_single:,} of {len(counts):,} classes have a single row, which must be trained on: the rows that were held "
+        "out are of the other classes, and say little of these."
+    ]
+
+
 def _lead(best: Contender, other: Contender) -> float:
     """The part of the loss of one by which that of another is lower."""
     return (best.loss - other.loss) / abs(best.loss) if best.loss else 0.0
@@ -390,16 +442,29 @@ def check(quality: str, told: bool) -> None:
         )
 
 
-def without_holdout(params: Mapping[str, Any], data: Dataset, asked: bool) -> dict[str, Any]:
+def without_holdout(
+    params: Mapping[str, Any], data: Dataset, asked: bool, n_outputs: int, given: Collection[str]
+) -> dict[str, Any]:
     """What a plain training has instead of these parameters, where no rows can be held out; warns who asked for more.
 
-    The order of time then has no effect, unless statistics of categories or ordered boosting follow it.
+    The order of time then has no effect, unless statistics of categories or ordered boosting follow it. Where there are
+    too many classes for so few rows, rounds are fewer and cheaper, except in what the user has `given`.
     """
     if asked:
         needs = f"at least {candidates.MIN_ROWS} rows of positive weight, two groups, and a class of two rows"
         warn(f"quality={params['quality']!r} needs {needs} to hold some rows out; this is one plain training.")
     ordered = params["boosting"] == "ordered" or encoded_columns(params, data)
-    return {} if ordered or params["early_stopping_rounds"] is not None else {"has_time": False}
+    other: dict[str, Any] = {}
+    if not ordered and params["early_stopping_rounds"] is None:
+        other["has_time"] = False
+    cheap = {} if ordered else candidates.limited_params(cost.Rows(data.n_total, n_outputs), params["quality"])
+    cheap = {name: value for name, value in cheap.items() if name not in given}
+    if "n_estimators" in cheap:
+        warn(
+            f"a round of {n_outputs:,} classes takes long, and no class has a row to spare that could be held out: "
+            f"this is one plain training of {cheap['n_estimators']} rounds."
+        )
+    return other | cheap
 
 
 def fit(given: Mapping[str, Any], data: Dataset, quality: str, limit: float | None = None) -> Booster:
@@ -420,5 +485,6 @@ def fit(given: Mapping[str, Any], data: Dataset, quality: str, limit: float | No
     )
     seconds, metric = time.monotonic() - one.start, one.tried[0].metric.name
     n_held = sum(int(held.sum()) for held in one.folds)
-    chosen = Chosen(quality, metric, data.n_rows, n_held, len(one.folds), refitted, tried, seconds, factor=sure)
+    notes = tuple(one.notes)
+    chosen = Chosen(quality, metric, data.n_rows, n_held, len(one.folds), refitted, tried, seconds, 0, sure, notes)
     return replace(booster, chosen=chosen)

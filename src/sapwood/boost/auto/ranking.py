@@ -38,6 +38,7 @@ PATIENCE = 100
 PAIRS = Candidate("pair_logit", {**LEAF_WISE, "objective": "pair_logit"})
 SQUARES = Candidate("squared_error", {**SYMMETRIC, "objective": "squared_error"})
 FIRST_PLACES = Candidate("lambdarank", {**LEAF_WISE, "objective": "lambdarank"})
+PLANNED = 0.95  # part of a time limit that rounds may take; the rest is for making the model
 MAX_PAIRS = 1000  # of a row in the mean, from which only pairs of the first places are taken
 FOLDS = {"fast": 3, "balanced": 5, "best": 10}
 
@@ -55,7 +56,7 @@ def candidates(given: Mapping[str, Any], sizes: NDArray[np.int64], quality: str,
 def rank(given: Mapping[str, Any], data: Dataset, quality: str, limit: float | None = None) -> Booster:
     """Train a model for each loss and fold, and take the mean; data of many cells has one loss and one fold.
 
-    limit: float, optional; seconds that the fit may take; each loss has the same part of them.
+    limit: float, optional; seconds that it may take; losses share them, one after the other.
     """
     refuse_checkpoint(given)
     start = time.monotonic()
@@ -75,7 +76,7 @@ def rank(given: Mapping[str, Any], data: Dataset, quality: str, limit: float | N
         for which in range(1 if large else n_folds):
             one = replace(candidate, name=f"{candidate.name}, fold {which + 1}")
             side_by_side.append(Contender(one, given, data.without_values(), [fold == which]))
-        _advance(side_by_side, inf if limit is None else start + limit * place / len(losses))
+        _advance(side_by_side, inf if limit is None else start + PLANNED * limit * place / len(losses))
         trained += side_by_side
     spread = [float(np.std(one.last_scores())) for one in trained]
     share = [1.0 / (s * len(trained)) if s > 0 else 0.0 for s in spread]
@@ -94,14 +95,14 @@ def rank(given: Mapping[str, Any], data: Dataset, quality: str, limit: float | N
     return replace(booster, chosen=chosen)
 
 
-def _advance(folds: Sequence[Contender], deadline: float) -> None:
+def _advance(folds: Sequence[Contender], end: float) -> None:
     """Train until the mean over folds has not improved for `PATIENCE` rounds; all keep its best round.
 
-    After the deadline no round begins but the first.
+    No round but the first begins that would be done after the end.
     """
     best, kept, done = inf, 1, 0
     while done < folds[0].spec.params["n_estimators"] and done - kept < PATIENCE:
-        if done > 0 and time.monotonic() >= deadline:
+        if done and time.monotonic() + sum(one.pace.next_round for one in folds) >= end:
             break
         done += 1
         for one in folds:

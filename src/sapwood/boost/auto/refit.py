@@ -7,6 +7,7 @@ import math
 import time
 from itertools import chain
 
+from sapwood.boost.auto import cost
 from sapwood.boost.auto.contender import Contender
 from sapwood.boost.class_weight import with_class_weight
 from sapwood.boost.loops import plain
@@ -35,12 +36,17 @@ def on_all_rows(
         session = Session(spec, with_class_weight(contender.data, spec.factor))
         training, replays = session.training(), session.encoded is None
         first = replay(training, trees) if replays else ()
+        nodes_a_round = 2 * cost.n_leaves(spec.params) * spec.n_outputs
+        step_seconds = cost.NODE_SECONDS * nodes_a_round * len(contender.sessions)  # of the model, for each round
+        begin = time.monotonic()
         store = TreeStore(spec.n_outputs, not replays)
         for step in chain(first, plain.boost(training, range(n_rounds if replays else 0, end))):
             store.add(step)
             tell(f"{contender.candidate.name}, on all rows", store.n_rounds, end, {})
-            if time.monotonic() >= deadline:
+            now = time.monotonic()
+            if now + (now - begin) + step_seconds * store.n_rounds >= deadline:
                 break
+            begin = now
         if store.n_rounds < n_rounds:
             return []
         models.append(make_booster(session, store.trees(store.n_rounds), None, fingerprint, {}))

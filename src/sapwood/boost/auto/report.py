@@ -36,6 +36,7 @@ class Chosen:
     seconds: float
     held_by: int = 0  # how many of the models of all folds have not seen a row; 0: the model is not their mean
     factor: float = 1.0  # on the raw scores of classes
+    notes: tuple[str, ...] = ()  # why less was tried than usual, in sentences
 
     def __str__(self) -> str:
         held = f"{self.n_held:,} of {self.n_rows:,} rows were held out"
@@ -43,7 +44,7 @@ class Chosen:
             held = f"each of {self.n_rows:,} rows was held out from {self.held_by} of {self.n_folds} models"
         elif self.n_folds > 1:
             held = f"each of {self.n_rows:,} rows was held out in one of {self.n_folds} folds"
-        lines = [f"quality={self.quality!r}: {held} to compare candidates."]
+        lines = [f"quality={self.quality!r}: {held} to compare candidates.", *self.notes]
         for one in self.tried:
             use = f"{one.part:.0%} of the model" if one.part else "stopped in a race" if one.stopped else "not used"
             lines.append(

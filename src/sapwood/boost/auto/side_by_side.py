@@ -47,7 +47,10 @@ def together(jobs: Sequence[Callable[[], T]], n_threads: int) -> list[T]:
 
     with ThreadPoolExecutor(n_workers) as pool:
         try:
-            futures = [pool.submit(copy_context().run, watched, job, at > 0) for at, job in enumerate(jobs)]
+            try:
+                futures = [pool.submit(copy_context().run, watched, job, at > 0) for at, job in enumerate(jobs)]
+            except RuntimeError as cause:
+                raise MemoryError("no thread can be started for a training; set n_jobs=1.") from cause
             return [future.result() for future in futures]
         except BaseException:
             halt.set()
