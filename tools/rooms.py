@@ -14,6 +14,7 @@ CORE = PACKAGE / "core"
 
 # A room may import itself and the rooms of the lines above its own, never those below it or beside it.
 ORDER = [
+    ["printable"],
     ["errors", "version"],
     ["params"],
     ["device"],

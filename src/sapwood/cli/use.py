@@ -18,6 +18,7 @@ from sapwood.errors import DataError, ParameterError
 from sapwood.interfaces.kinds import estimators_of
 from sapwood.metric import BINARY, CLASSES
 from sapwood.model.booster import Booster
+from sapwood.printable import printable
 from sapwood.report import refuse_other
 from sapwood.report.scores import scores
 
@@ -35,7 +36,7 @@ def predict(
     stream = getattr(sys.stdout, "buffer", sys.stdout)
     rows = tables.write(to, _predicted(booster, data, batch_size, proba, raw, keep), stream)
     if to is not None:
-        output.result(f"{rows:,} predictions written to {to}", rows=rows, output=str(to))
+        output.result(f"{rows:,} predictions written to {printable(str(to))}", rows=rows, output=str(to))
 
 
 def _batches(booster: Booster, data: Path, size: int) -> Iterator[Any]:
@@ -120,7 +121,7 @@ def explain(
         return
     if to is not None:
         rows = tables.write(to, _contributions(booster, X))
-        output.result(f"Shapley values of {rows:,} rows written to {to}", rows=rows, output=str(to))
+        output.result(f"Shapley values of {rows:,} rows written to {printable(str(to))}", rows=rows, output=str(to))
         return
     given: dict[str, Any] = {"X": X}
     if kind in ("permutation", "loss_function_change", "sage"):
@@ -173,4 +174,4 @@ def report(
     X, y = subject.labelled(booster, data, target, output)
     both = None if train is None else subject.labelled(booster, train, target, Output(True))
     text = booster.report(X, y, to, train=both, title=title or f"{model.name} on {data.name}")
-    output.result(f"report written to {to} ({len(text) / 1e6:.1f} MB)", output=str(to), rows=len(y))
+    output.result(f"report written to {printable(str(to))} ({len(text) / 1e6:.1f} MB)", output=str(to), rows=len(y))

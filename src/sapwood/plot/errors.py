@@ -22,7 +22,7 @@ MAX_CLASSES = 30
 
 
 def _one_class(model: Any, X: Any, y: Any, output: int | str | None) -> tuple[Any, Any, str]:
-    """Labels 0 and 1, probabilities and the name of one class; the second of two by default."""
+    """Labels 0 and 1, probabilities and the name of one class, as plots show it; the second of two by default."""
     booster, p, names = probabilities(model, X)
     index = labels(booster, y, len(p))
     if output is None and len(names) > 2:
@@ -33,7 +33,7 @@ def _one_class(model: Any, X: Any, y: Any, output: int | str | None) -> tuple[An
         place = names.index(str(output))
     else:
         raise ParameterError(f"there is no class {output!r}; {suggest(str(output), names)}")
-    return (index == place).astype(np.float64), p[:, place], names[place]
+    return (index == place).astype(np.float64), p[:, place], style.short(names[place])
 
 
 @plotting

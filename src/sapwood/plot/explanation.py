@@ -53,7 +53,7 @@ def beeswarm(
     order = np.argsort(-np.abs(values).mean(axis=0), kind="stable")
     order = order[np.abs(values[:, order]).max(axis=0) > 0][:max_columns]
     size = (7.4, 1.4 + 0.42 * max(1, len(order)))
-    label = "Shapley value: what the column adds to the score" + (f" of {name}" if name else "")
+    label = "Shapley value: what the column adds to the score" + (f" of {style.short(name)}" if name else "")
     ax = style.axes(canvas, size, title="Effects of columns, row by row", xlabel=label, grid="x")
     cmap = style.pyplot().get_cmap(style.SEQUENTIAL)
     reach = float(np.abs(values).max()) or 1.0
@@ -138,7 +138,7 @@ def waterfall(
         raise ParameterError(f"row {row} does not exist; choose 0..{len(values) - 1}.")
     steps = waterfall_steps(told, values[row], row, max_columns)
     n = len(steps)
-    score = f"score of {name}" if name else "score"
+    score = f"score of {style.short(name)}" if name else "score"
     ax = style.axes(canvas, (7.4, 1.7 + 0.4 * n), title=f"Row {row}", xlabel=score, grid="x")
     at = float(base[row])
     ends = [at]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, cast
 import numpy as np
 
 from sapwood.errors import ParameterError
+from sapwood.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,8 +109,10 @@ def axes(
 
 def short(text: Any, limit: int = MAX_LABEL) -> str:
     """A text that fits its place: the middle is left out if it is too long. No character of it is markup."""
-    text = str(text).replace("$", r"\$")
-    return text if len(text) <= limit else f"{text[: limit // 2]}…{text[-(limit - limit // 2 - 1) :]}"
+    shown = printable(str(text))
+    if len(shown) > limit:
+        shown = f"{shown[: limit // 2]}…{shown[-(limit - limit // 2 - 1) :]}"
+    return shown.replace("$", r"\$")
 
 
 def number(value: float) -> str:

@@ -4,15 +4,17 @@ In: a model, rows, labels. Out: one HTML document that loads nothing.
 """
 
 import json
+import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from sapwood import __version__
+from sapwood.data.html import escape
 from sapwood.errors import DataError, ParameterError, SapwoodError
 from sapwood.metric import curves
 from sapwood.model.booster import Booster
@@ -88,10 +90,12 @@ def make(booster: Booster, X: Any, y: Any, *, train: tuple[Any, Any] | None = No
         "FOOT": f"Made by Sapwood {escape(__version__)} in {seconds:.1f} s from {rows.n_rows:,} rows. "
         "The page loads nothing from anywhere.",
     }  # fmt: skip
-    document = _asset("report.html")
-    for name, text in parts.items():
-        document = document.replace(f"{{{{{name}}}}}", text)
-    return document
+    return _filled(_asset("report.html"), parts)
+
+
+def _filled(template: str, parts: Mapping[str, str]) -> str:
+    """The template with a part in the place of each `{{NAME}}`; what looks like a place inside a part remains."""
+    return re.sub(r"\{\{([A-Z]+)\}\}", lambda place: parts[place[1]], template)
 
 
 def _asset(name: str) -> str:
@@ -394,15 +398,19 @@ def _model(it: Subject) -> str:
         ["Sapwood", escape(__version__)],
     ]  # fmt: skip
     params = dict(sorted(booster.params.items()))
-    listed = escape(json.dumps(params, indent=2, default=str))
-    chosen = f"<h3>What the automatic fit chose</h3><pre>{escape(str(booster.chosen))}</pre>" if booster.chosen else ""
+    listed = escape(json.dumps(params, indent=2, default=str), lines=True)
+    chosen = ""
+    if booster.chosen:
+        story = escape(str(booster.chosen), lines=True)
+        chosen = f"<h3>What the automatic fit chose</h3><pre>{story}</pre>"
     code = escape(
         "import sapwood as sw\n\n"
         'model = sw.load("model.sapwood")\n'
         f'assert model.fingerprint() == "{fingerprint}"\n\n'
         "# Training again on the same rows, with the same settings and seed, gives the same bytes:\n"
         "# on any number of threads, on any machine.\n"
-        f'# Dataset(X, y).fingerprint() must be "{booster.data_fingerprint[:16]}..."'
+        f'# Dataset(X, y).fingerprint() must be "{booster.data_fingerprint[:16]}..."',
+        lines=True,
     )
     return (
         table(["", ""], about, "about") + chosen

@@ -4,11 +4,12 @@ In: numbers. Out: text of SVG elements.
 """
 
 from collections.abc import Sequence
-from html import escape
 from math import ceil, floor, isfinite, log10
 from typing import Any
 
 import numpy as np
+
+from sapwood.data.html import escape
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -189,7 +189,7 @@ def encode(
         except ColumnTypeError as cause:
             found.append(str(cause))
     if found:
-        raise ColumnTypeError("\n".join(found))
+        raise ColumnTypeError(*found)
     return replace(columns, table=table)
 
 

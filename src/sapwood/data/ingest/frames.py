@@ -101,7 +101,7 @@ def from_frame(
             if not differences or name in set(wanted or ()):
                 wrong.append(str(cause))
     if wrong:
-        raise (DataError if wrong == [differences] else ColumnTypeError)("\n".join(wrong))
+        raise (DataError if wrong == [differences] else ColumnTypeError)(*wrong)
     return Columns(table, names, *frame.shape)
 
 

@@ -21,6 +21,7 @@ from sapwood.device.threads import threads
 from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.model.explain.by_definition import enumerated
 from sapwood.model.trees import Trees
+from sapwood.printable import printable
 
 if TYPE_CHECKING:
     from sapwood.model.booster import Booster
@@ -358,7 +359,7 @@ def why(booster: Booster, row: Any, *, n: int = 5, output: int | str | None = No
         lines.append(f"  {abs(values[j]):.4g} {'more' if values[j] > 0 else 'less'} because {cause}")
     if len(reasons) < np.count_nonzero(values):
         lines.append(f"  {abs(rest):.4g} {'more' if rest > 0 else 'less'} for the other columns together")
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def _shown(booster: Booster, column: int, value: float) -> str:
