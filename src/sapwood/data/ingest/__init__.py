@@ -16,7 +16,7 @@ from sapwood.data.ingest.arrays import TIMES, as_array, column_of, from_fields, 
 from sapwood.data.ingest.columns import Columns, is_sparse
 from sapwood.data.ingest.frames import frame_of, from_frame, take_column
 from sapwood.data.ingest.records import of_records
-from sapwood.data.ingest.refusals import INSTEAD, check_shape, names_differ
+from sapwood.data.ingest.refusals import INSTEAD, check_names, check_shape, names_differ
 from sapwood.data.ingest.vectors import check_label_size, floats, group, init_score, label, part_of_vector, weight
 from sapwood.data.lists import Lists
 from sapwood.data.times import Times
@@ -24,8 +24,8 @@ from sapwood.device.arrays import is_there, to_host
 from sapwood.errors import DataError
 
 __all__ = [
-    "Columns", "align", "as_categories", "check_label_size", "check_shape", "encode", "floats", "group", "init_score",
-    "is_sparse", "label", "one_row", "part_of_vector", "read", "rename", "take_column", "weight",
+    "Columns", "align", "as_categories", "check_label_size", "check_names", "check_shape", "encode", "floats", "group",
+    "init_score", "is_sparse", "label", "one_row", "part_of_vector", "read", "rename", "take_column", "weight",
 ]  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sapwood.data import sparse
 from sapwood.data.categories import ColumnTypeError
 from sapwood.errors import DataError
+from sapwood.printable import SURROGATE
 
 # What to do about a column that is not a number, by a word in the name of its dtype; the first that fits.
 ADVICE = {
@@ -74,6 +75,16 @@ def names_differ(has: Sequence[str], wanted: Sequence[str]) -> str:
     return (
         f"The columns of X are not those seen in training. {said}Pass the columns of the training data, in any order."
     )
+
+
+def check_names(names: Sequence[str] | None) -> None:
+    """Raise where the name of a column cannot be written to a file; numbers are names that nobody gave."""
+    for place, name in enumerate(names or ()):
+        if SURROGATE.search(name):
+            raise DataError(
+                f"the name of column {place}, {name!r}, has half of a surrogate pair, which no file can hold. "
+                "Rename the column."
+            )
 
 
 MAX_ROWS = 2**31 - 1  # the core counts rows in 32 bits
