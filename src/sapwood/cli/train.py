@@ -78,6 +78,7 @@ def rows_of(path: Path, settings: Settings, output: Output) -> tuple[Any, NDArra
     table = tables.read(path)
     target = str(settings.target)
     subject.column(table, target, str(path))
+    subject.refuse_nested(table, target, "the target")
     table = subject.without_missing(table, target, output)
     for name in (*settings.drop, *settings.keep):
         subject.column(table, name, str(path))

@@ -34,7 +34,8 @@ def predict(
     if output.as_json and to is None:
         raise ParameterError("--json prints what was done, so predictions need a file then: -o predictions.csv.")
     stream = getattr(sys.stdout, "buffer", sys.stdout)
-    rows = tables.write(to, _predicted(booster, data, batch_size, proba, raw, keep), stream)
+    flat = to is None or tables.format_of(to) in ("csv", "tsv")
+    rows = tables.write(to, _predicted(booster, data, batch_size, proba, raw, keep, flat), stream)
     if to is not None:
         output.result(f"{rows:,} predictions written to {printable(str(to))}", rows=rows, output=str(to))
 
@@ -69,7 +70,10 @@ def _whole(booster: Booster) -> Any:
     return None if kind is None else kind.load(booster.to_bytes())
 
 
-def _predicted(booster: Booster, data: Path, size: int, proba: bool, raw: bool, keep: list[str]) -> Iterator[Any]:
+def _predicted(
+    booster: Booster, data: Path, size: int, proba: bool, raw: bool, keep: list[str], flat: bool
+) -> Iterator[Any]:
+    """Predictions by batch, and the columns that are kept; `flat`: for a file that has no lists and objects."""
     import pyarrow as pa
 
     names, whole = _names(booster), _whole(booster)
@@ -79,6 +83,8 @@ def _predicted(booster: Booster, data: Path, size: int, proba: bool, raw: bool, 
         columns: dict[str, Any] = {}
         for name in keep:
             subject.column(table, name, str(data))
+            if flat:
+                subject.refuse_nested(table, name, "written as CSV")
             columns[name] = table.column(name)
         if names and not raw and booster.link in (*BINARY, *CLASSES):
             both = np.column_stack([1 - found, found]) if found.ndim == 1 else found

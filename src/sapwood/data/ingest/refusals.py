@@ -30,6 +30,7 @@ ADVICE = {
     "void|record": "a structured array is a table if it is 1-D and its fields are numbers or text.",
     "": "convert it to numbers.",
 }
+MAX_DTYPE = 120  # characters of the name of a dtype in an error
 # What to give in place of some things that are not tables, by the name of their type.
 INSTEAD = {
     "Dataset": ": a Dataset keeps bins only, so the one it was made of",
@@ -51,7 +52,9 @@ def refusal(where: str, dtype: Any) -> DataError:
             f"labels are numbers, classes their indices, such as numpy.unique({where}, return_inverse=True)[1]; "
             "SapwoodClassifier takes classes of any kind."
         )
-    return ColumnTypeError(f"{where} has dtype {dtype}, which is neither numeric nor boolean: {advice}")
+    shown = str(dtype)
+    shown = shown if len(shown) <= MAX_DTYPE else f"{shown[:MAX_DTYPE]}..."  # that of nested values has no end
+    return ColumnTypeError(f"{where} has dtype {shown}, which is neither numeric nor boolean: {advice}")
 
 
 def refuse_sparse(X: Any, what: str) -> None:
