@@ -16,6 +16,7 @@ from sapwood.data.ingest import Columns
 from sapwood.metric.curves import Z, standard_error
 from sapwood.model.booster import Booster
 from sapwood.report.scores import metrics_of
+from sapwood.report.spread import quantiles
 
 Floats = NDArray[np.float64]
 MAX_POINTS, MAX_CURVE_ROWS = 60, 20_000
@@ -115,7 +116,7 @@ def _parts(booster: Booster, j: int, values: Floats) -> Any:
     there = values[np.isfinite(values)]
     if len(np.unique(there)) < 2:
         return
-    edges = np.unique(np.quantile(there, [0, 0.25, 0.5, 0.75, 1]))
+    edges = np.unique(quantiles(there, [0, 0.25, 0.5, 0.75, 1]))
     for k, (low, high) in enumerate(pairwise(edges)):
         inside = (values >= low if k == 0 else values > low) & (values <= high)
         yield f"{low:.4g} to {high:.4g}", inside

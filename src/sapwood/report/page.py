@@ -23,6 +23,7 @@ from sapwood.report import facts as looking
 from sapwood.report import findings, svg
 from sapwood.report import trees as drawing
 from sapwood.report.scores import Score, scores
+from sapwood.report.spread import histogram, quantiles
 from sapwood.report.svg import Chart, number, short
 
 MAX_COLUMNS = 15
@@ -48,6 +49,7 @@ class Subject:
     train_label: Any = None
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a figure that is not finite is shown as a dash
 def make(booster: Booster, X: Any, y: Any, *, train: tuple[Any, Any] | None = None, title: str = "Model report") -> str:
     """The document; `sapwood.report.report` has the arguments."""
     start = time.monotonic()
@@ -199,7 +201,7 @@ def _target(it: Subject) -> str:
         ]
         return _figure(svg.bars(rows, "classes of the target", "c3"), "The target.")
     label = it.label if it.label.ndim == 1 else it.label[:, 0]
-    counts, edges = np.histogram(label, 30)
+    counts, edges = histogram(label, 30)
     chart = Chart((edges[0], edges[-1]), (0, float(counts.max())), label="histogram of the target", xlabel="target",
                   ylabel="rows", size=(460, 190))  # fmt: skip
     chart.columns(edges.tolist(), counts.tolist(), "c3")
@@ -279,7 +281,7 @@ def _confusion(label: Any, chosen: Any, names: Any) -> str:
 
 def _regression(label: Any, p: Any) -> str:
     kept = findings.spaced(len(label), 600)
-    low, high = np.quantile(np.concatenate([label, p]), [0.002, 0.998])
+    low, high = quantiles(np.concatenate([label, p]), [0.002, 0.998])
     chart = Chart((low, high), (low, high), label="predicted and actual", xlabel="prediction", ylabel="label",
                   size=(380, 320))  # fmt: skip
     inside = [k for k in kept if low <= label[k] <= high and low <= p[k] <= high]
@@ -289,8 +291,8 @@ def _regression(label: Any, p: Any) -> str:
     groups = [part for part in np.array_split(order, 10) if len(part)]
     xs, means = [float(p[part].mean()) for part in groups], [float(label[part].mean()) for part in groups]
     error = label - p
-    reach = float(np.quantile(np.abs(error), 0.99)) or 1.0
-    counts, edges = np.histogram(np.clip(error, -reach, reach), 31)
+    reach = float(quantiles(np.abs(error), 0.99)) or 1.0
+    counts, edges = histogram(np.clip(error, -reach, reach), 31)
     other = Chart((-reach, reach), (0, float(counts.max())), label="residuals", xlabel="label − prediction",
                   ylabel="rows", size=(380, 320))  # fmt: skip
     other.columns(edges.tolist(), counts.tolist())

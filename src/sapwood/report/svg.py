@@ -33,7 +33,7 @@ def ticks(low: float, high: float, n: int = 5) -> list[float]:
         return [low]
     step = 10.0 ** floor(log10((high - low) / n))
     step *= next((k for k in (1, 2, 5, 10) if (high - low) / (k * step) <= n), 10)
-    return [round(k * step, 12) for k in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)]
+    return [float(f"{k * step:.12g}") for k in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)]
 
 
 def _open(width: float, height: float, label: str) -> str:

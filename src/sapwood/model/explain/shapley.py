@@ -397,7 +397,8 @@ class _Ask:
             pairs = self.core.explain(self.columns.table, background, True, *rest)
             pairs = pairs + pairs.swapaxes(-1, -2)
             diagonal = np.arange(values.shape[-1])
-            pairs[..., diagonal, diagonal] = values - pairs.sum(axis=-1)
+            with np.errstate(over="ignore", invalid="ignore"):  # of effects near the largest numbers
+                pairs[..., diagonal, diagonal] = values - pairs.sum(axis=-1)
             values = pairs
         if self.booster.n_internal > self.booster.n_columns and not self.internal:
             shares = self.booster.shares
