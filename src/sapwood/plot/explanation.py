@@ -97,7 +97,7 @@ def _rank(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _heights(x: NDArray[np.float64], reach: float) -> NDArray[np.float64]:
     """Where dots lie across the line of their column: beside each other, not on top."""
-    cell = np.round(x / reach * 110).astype(np.int64)
+    cell = np.round(np.nan_to_num(x) / reach * 110).astype(np.int64)
     order = np.argsort(cell, kind="stable")
     ranked = np.arange(len(x)) - np.searchsorted(cell[order], cell[order], side="left")  # within a cell
     side = np.where(ranked % 2, 1, -1) * ((ranked + 1) // 2)
