@@ -113,6 +113,7 @@ def read(path: Path) -> Any:
     table = _read(path)
     check_names(path, table.schema)
     _check_text(path, table.schema)
+    _check_values(path, table)
     return table
 
 
@@ -128,6 +129,7 @@ def _read(path: Path) -> Any:
         if kind == "parquet":
             from pyarrow import parquet
 
+            check_names(path, parquet.read_schema(file))
             return parquet.read_table(file)
         if kind == "feather":
             from pyarrow import feather
@@ -164,6 +166,16 @@ def _check_text(path: Path, schema: Any) -> None:
             raise DataError(f"{path}: column {field.name!r} has text that is not UTF-8; save the file as UTF-8.")
 
 
+def _check_values(path: Path, table: Any) -> None:
+    """Raise if offsets or codes of a file lead outside of its values, or text is none: Arrow reads without a look."""
+    import pyarrow as pa
+
+    try:
+        table.validate(full=True)
+    except pa.ArrowException as cause:
+        raise DataError(f"{path} is damaged: {str(cause).splitlines()[0]}") from cause
+
+
 def _csv_options(kind: str, types: Any = None) -> dict[str, Any]:
     from pyarrow import csv
 
@@ -196,7 +208,10 @@ def batches(path: Path, size: int, text: Sequence[str] = (), numbers: Sequence[s
 
             with parquet.ParquetFile(local) as file:
                 check_names(path, file.schema_arrow)
-                yield from (pa.Table.from_batches([one]) for one in file.iter_batches(size))
+                for batch in file.iter_batches(size):
+                    table = pa.Table.from_batches([batch])
+                    _check_values(path, table)
+                    yield table
         else:
             yield from _resized([read(path)], size)
     except (pa.ArrowException, OSError) as cause:

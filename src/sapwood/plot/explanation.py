@@ -50,7 +50,7 @@ def beeswarm(
         raise ParameterError("the explanation has no rows.")
     step = -(-len(values) // MAX_ROWS)
     data = style.drawable(told.data[::step])
-    values = style.drawable(values[::step])
+    values = np.nan_to_num(style.drawable(values[::step]))
     order = np.argsort(-np.abs(values).mean(axis=0), kind="stable")
     order = order[np.abs(values[:, order]).max(axis=0) > 0][:max_columns]
     size = (7.4, 1.4 + 0.42 * max(1, len(order)))
@@ -97,7 +97,7 @@ def _rank(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _heights(x: NDArray[np.float64], reach: float) -> NDArray[np.float64]:
     """Where dots lie across the line of their column: beside each other, not on top."""
-    cell = np.round(np.nan_to_num(x) / reach * 110).astype(np.int64)
+    cell = np.round(x / reach * 110).astype(np.int64)
     order = np.argsort(cell, kind="stable")
     ranked = np.arange(len(x)) - np.searchsorted(cell[order], cell[order], side="left")  # within a cell
     side = np.where(ranked % 2, 1, -1) * ((ranked + 1) // 2)

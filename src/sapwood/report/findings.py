@@ -15,6 +15,7 @@ from sapwood import metric as metrics
 from sapwood.data.ingest import Columns
 from sapwood.metric.curves import Z, standard_error
 from sapwood.model.booster import Booster
+from sapwood.params.types import MAX_SCORE
 from sapwood.report.scores import metrics_of
 from sapwood.report.spread import quantiles
 
@@ -50,7 +51,9 @@ def curve(booster: Booster, rows: Columns, label: Floats) -> tuple[list[int], li
     values, link = [], booster._link()
     scores = np.tile(booster.base, (part.n_rows, 1))
     for first, last in zip([0, *ends[:-1]], ends, strict=True):
-        if booster.averaged:
+        if (
+            booster.averaged or np.abs(scores).max(initial=0.0) > MAX_SCORE
+        ):  # lines reach far beyond what was trained on
             shaped = booster.predict(part, raw=True, rounds=last)
         else:
             shaped = booster.predict(part, raw=True, rounds=(first, last), init_score=scores)
