@@ -25,7 +25,17 @@ def test_characters_that_hide_are_shown_as_escapes(text: str, shown: str) -> Non
     assert printable(text) == shown
 
 
-@pytest.mark.parametrize("text", ["größe", "可爱", "e\u0301", "\U0001f468\u200d\U0001f469", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "a b\xa0c"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "größe",
+        "可爱",
+        "e\u0301",
+        "\U0001f468\u200d\U0001f469",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "a b\xa0c",
+    ],
+)
 def test_characters_that_are_seen_remain(text: str) -> None:
     assert printable(text) == text
 
