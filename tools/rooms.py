@@ -14,6 +14,7 @@ CORE = PACKAGE / "core"
 
 # A room may import itself and the rooms of the lines above its own, never those below it or beside it.
 ORDER = [
+    ["printable"],
     ["errors", "version"],
     ["system"],
     ["params"],
@@ -47,9 +48,10 @@ WRITING_METHODS = {
     "chmod", "savefig", "to_csv", "to_parquet", "to_pickle", "dump",
 }  # fmt: skip
 OWN_MODULES = ("host.", "ingest.")  # of this package; their functions have such names too
+OPENERS = ("open", "os.open", "io.open", "FileIO", "io.FileIO")
 WRITING_MODES = re.compile("[wax+]")
 # The checkpoint adds to a file of its own, which it has checked and locked.
-WRITERS = {"boost/checkpoint.py": ("open",)}
+WRITERS = {"boost/checkpoint.py": ("FileIO",)}
 DEVICES = ("cpu", "cuda")  # modules of device/: the others get one by its name, so that any can take its place
 
 # Rooms of the core: a file may include its own room and those before it. `cpu/` stands for `cuda/` too, whose rooms
@@ -149,7 +151,7 @@ def check_writes(tree: ast.AST, name: str) -> Iterator[tuple[int, str]]:
         called = ast.unparse(node.func)
         method = called.rpartition(".")[2]
         is_method = method in WRITING_METHODS and isinstance(node.func, ast.Attribute)
-        is_open = called in ("open", "os.open", "io.open", "Path.open") and any(map(is_writing_mode, arguments(node)))
+        is_open = called in OPENERS and any(map(is_writing_mode, arguments(node)))
         forbidden = WRITES.fullmatch(called) or (is_method and not called.startswith(OWN_MODULES)) or is_open
         if forbidden and called not in WRITERS.get(name, ()):
             yield node.lineno, f"calls {called}; only system/ writes and deletes files and starts processes"

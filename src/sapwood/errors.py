@@ -11,11 +11,19 @@ from contextvars import ContextVar
 from difflib import get_close_matches
 from os.path import dirname, sep
 
+from sapwood.printable import printable
+
 PACKAGE = dirname(__file__) + sep
 
 
 class SapwoodError(ValueError):
-    """Base class of the errors that Sapwood raises."""
+    """Base class of the errors that Sapwood raises.
+
+    Each argument is a line of the message. What others wrote, such as the name of a column, cannot add lines to it.
+    """
+
+    def __str__(self) -> str:
+        return "\n".join(printable(str(line)) for line in self.args)
 
 
 class ParameterError(SapwoodError):
@@ -86,6 +94,7 @@ def warnings_heard() -> Iterator[list[str]]:
 
 def warn(text: str) -> None:
     """Warn at the line of the user's program that called into the package, however deep the reason lies."""
+    text = printable(text)
     if (said := _heard.get()) is not None:
         said.append(text)
         return

@@ -4,11 +4,13 @@ In: bytes. Out: whether they were taken; `SapwoodError` where they were refused;
 """
 
 import io
+import socket
 import tempfile
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,11 +18,13 @@ from typing import Any
 import mutators
 import numpy as np
 import pandas as pd
+import table_formats
 
 import sapwood as sw
 from sapwood.data import derived
 from sapwood.errors import SapwoodError
 from sapwood.holders import messages
+from sapwood.holders.communicator import Communicator
 from sapwood.model.booster import Booster
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -167,6 +171,106 @@ def mutate_message(data: bytes, rng: Random) -> bytes:
     return mutators.raw(made, rng) if rng.random() < 0.3 else made
 
 
+class OneMessage:
+    """A link between two holders, over which the other one sends the same bytes again and again."""
+
+    rank, size = 0, 2
+
+    def __init__(self, message: bytes) -> None:
+        self._message = message
+
+    def send(self, to: int, message: bytes) -> None:
+        """Nobody reads it."""
+
+    def receive(self, source: int) -> bytes:
+        return self._message
+
+
+def communicator(data: bytes) -> None:
+    """A message of another holder, as an answer to the first call of every verb."""
+    calls: list[Callable[[Communicator], object]] = [
+        lambda it: it.sum(np.arange(5, dtype=np.int64)),
+        lambda it: it.sum_blocks(np.arange(6, dtype=np.int64), [2, 4, 6]),
+        lambda it: it.max(np.arange(5, dtype=np.uint64)),
+        lambda it: it.gather(b"abc"),
+        lambda it: it.exchange([b"a", b"b"]),
+    ]
+    refused: list[SapwoodError] = []
+    for call in calls:
+        try:
+            call(Communicator(OneMessage(data)))
+        except SapwoodError as error:
+            refused.append(error)
+    if len(refused) == len(calls):
+        raise refused[0]
+
+
+def mutate_first_message(data: bytes, rng: Random) -> bytes:
+    """A message of the first call of some verb, with a checksum that fits or not."""
+    verb = rng.choice(messages.VERBS)
+    if verb in ("sum", "max"):
+        values = [abs(rng.choice(mutators.INTEGERS)) % 2**63 for _ in range(rng.choice((3, 5, 5, 5, 6)))]
+        made = messages.message_of(verb, 1, np.array(values, np.uint64 if verb == "max" else np.int64))
+    elif verb == "gather":
+        body = messages.listed([rng.randbytes(rng.randrange(9)) for _ in range(rng.choice((0, 1, 1, 2)))])
+        made = messages.message(verb, 1, mutators.raw(body, rng) if rng.random() < 0.7 else body)
+    else:
+        made = messages.message(verb, 1, rng.randbytes(rng.randrange(20)), rng.choice((0, 1, 8, 255)))
+    return mutators.raw(made, rng) if rng.random() < 0.3 else made
+
+
+def inlet(data: bytes) -> None:
+    """Messages that come over the socket of a worker, until the other side ends."""
+    from sapwood.dask.outbox import Inlet
+
+    here, there = socket.socketpair()
+    there.setblocking(False)
+    with here, there:
+        with suppress(BlockingIOError):
+            there.send(data)
+        there.close()
+        reader = Inlet(here)
+        while True:
+            try:
+                message(bytes(reader.read(1.0)))
+            except OSError:  # the other side has closed
+                return
+            except SapwoodError as error:
+                if "announced" in str(error) or "no memory" in str(error):
+                    raise
+
+
+def mutate_stream(data: bytes, rng: Random) -> bytes:
+    """Messages with their lengths before them; bytes changed, and lengths that are too long."""
+    parts = []
+    for _ in range(rng.randrange(1, 5)):
+        body = mutate_message(data, rng)
+        size = len(body) if rng.random() < 0.8 else abs(rng.choice(mutators.INTEGERS))
+        parts.append(size.to_bytes(8, "little") + body)
+    stream = b"".join(parts)
+    return mutators.raw(stream, rng) if rng.random() < 0.3 else stream
+
+
+def estimators(data: bytes) -> None:
+    """A file that each kind of estimator is asked to load."""
+    taken = 0
+    for kind in (
+        sw.SapwoodRegressor,
+        sw.SapwoodClassifier,
+        sw.SapwoodRanker,
+        sw.SapwoodDistribution,
+        sw.SapwoodSurvival,
+    ):
+        with suppress(SapwoodError):
+            found: Any = kind()
+            found.load_model(data)
+            taken += 1
+            if found.booster_.n_columns <= 500 and found.booster_.trees.n_nodes <= 5_000:
+                found.predict(rows_for(found.booster_))
+    if not taken:
+        raise SapwoodError("no kind of estimator takes the file")
+
+
 def table(data: bytes, read: Callable[[io.BytesIO], object]) -> None:
     """A table that pyarrow reads and takes for valid, as a data set."""
     import pyarrow as pa
@@ -211,4 +315,18 @@ FORMATS = {
     "messages": Format(("numbers.sapwood",), mutate_message, message),
     "arrow": Format(("table.arrow",), mutators.raw, arrow),
     "parquet": Format(("table.parquet",), mutators.raw, parquet),
+    "store-files": Format(("store_full.zip",), mutators.of_every_file, store),
+    "communicator": Format(("numbers.sapwood",), mutate_first_message, communicator),
+    "inlet": Format(("numbers.sapwood",), mutate_stream, inlet),
+    "estimators": Format(
+        ("survival.sapwood", "cox.sapwood", "distribution.sapwood", "classes.sapwood", "categories.sapwood"),
+        mutators.of_container,
+        estimators,
+    ),
+    "csv": Format(("table.csv",), table_formats.of_csv, partial(table_formats.read_file, suffix=".csv")),
+    "json-lines": Format(
+        ("table.jsonl",), table_formats.of_json_lines, partial(table_formats.read_file, suffix=".jsonl")
+    ),
+    "feather": Format(("table.feather",), mutators.raw, partial(table_formats.read_file, suffix=".feather")),
+    "report": Format(("reported.csv",), table_formats.of_csv, table_formats.report),
 }

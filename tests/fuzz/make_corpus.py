@@ -15,6 +15,7 @@ import mutators
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet
 import xgboost
 
@@ -62,6 +63,12 @@ with tempfile.TemporaryDirectory() as folder:
     sw.Dataset.from_batches(lambda: iter([(frame, y)]), store=Path(folder, "s"))
     kept = {path.name: path.read_bytes() for path in sorted(Path(folder, "s").iterdir())}
     write("store.zip", mutators.archive_of(kept, zipfile.ZIP_DEFLATED))
+dated = frame.assign(when=late["when"], then=late["when"] + pd.Timedelta("3D"))
+with tempfile.TemporaryDirectory() as folder:
+    parts = [(dated, y, np.linspace(0.5, 1.5, 60))]
+    sw.Dataset.from_batches(lambda: iter(parts), store=Path(folder, "s"))
+    kept = {path.name: path.read_bytes() for path in sorted(Path(folder, "s").iterdir())}
+    write("store_full.zip", mutators.archive_of(kept, zipfile.ZIP_DEFLATED))
 path = Path(formats.CORPUS, "checkpoint.sapwood")
 path.unlink(missing_ok=True)
 sw.train({**formats.CHECKPOINTED, "checkpoint": path}, formats.checkpoint_data())
@@ -76,3 +83,8 @@ table = pa.Table.from_pandas(frame[:12])
 with pa.OSFile(str(formats.CORPUS / "table.arrow"), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
     stream.write_table(table)
 pyarrow.parquet.write_table(table, formats.CORPUS / "table.parquet")
+plain = frame[:12].rename(columns={"t": "town"}).astype({"town": str})
+plain.to_csv(formats.CORPUS / "table.csv", index=False, lineterminator="\n")
+plain.to_json(formats.CORPUS / "table.jsonl", orient="records", lines=True)
+pyarrow.feather.write_feather(pa.Table.from_pandas(plain), formats.CORPUS / "table.feather", compression="lz4")
+formats.table_formats.reported()[1].to_csv(formats.CORPUS / "reported.csv", index=False, lineterminator="\n")

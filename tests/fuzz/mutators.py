@@ -266,6 +266,20 @@ def of_store(data: bytes, rng: Random) -> bytes:
     return archive_of(files)
 
 
+def of_every_file(data: bytes, rng: Random) -> bytes:
+    """The files of a store: some of them changed, each as what it is."""
+    files = files_of(data)
+    for name in rng.sample(sorted(files), rng.choice((1, 1, 2, len(files)))):
+        content = files[name]
+        if name == "dataset":
+            files[name] = of_container(content, rng)
+        elif rng.random() < 0.5 and len(content) % 8 == 0:
+            files[name] = array(np.frombuffer(content, rng.choice(("<f8", "<i4"))), rng).tobytes()
+        else:
+            files[name] = raw(content, rng)
+    return archive_of(files)
+
+
 def of_records(data: bytes, rng: Random) -> bytes:
     """A file of records, each a length and a container: bytes, records and what they hold changed."""
     if rng.random() < 0.3:

@@ -32,6 +32,8 @@ PROCESSES = multiprocessing.get_context("fork")  # a worker starts with everythi
 SHARES = {
     "sapwood": 200, "whole": 50, "dataset": 60, "store": 40, "checkpoint": 15, "xgboost-json": 100,
     "xgboost-ubjson": 100, "lightgbm": 100, "catboost": 60, "messages": 200, "arrow": 25, "parquet": 50,
+    "store-files": 60, "communicator": 150, "inlet": 60, "estimators": 60, "csv": 40, "json-lines": 60, "feather": 40,
+    "report": 4,
 }  # fmt: skip
 
 

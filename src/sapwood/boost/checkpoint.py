@@ -16,7 +16,9 @@ The file is a list of records, to which each `checkpoint_every` rounds add one:
 import os
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO
+from contextlib import suppress
+from io import FileIO
+from typing import Any
 
 from sapwood.boost.round import grown
 from sapwood.boost.round.grown import GrownTrees
@@ -86,11 +88,11 @@ class Checkpoint:
         )
         end = self._file.seek(0, os.SEEK_END)
         try:
-            self._file.write(_record(raw))
-            self._file.flush()
+            _write_all(self._file, _record(raw))
             os.fsync(self._file.fileno())
         except OSError as cause:
-            self._file.truncate(end)
+            with suppress(OSError):  # what is half-written is cut off when the training is resumed
+                self._file.truncate(end)
             raise OSError(cause.errno, cause.strerror or str(cause), self._path) from cause
         self._n_stored += n_rounds
 
@@ -153,14 +155,22 @@ def _record(raw: bytes) -> bytes:
     return len(raw).to_bytes(LENGTH, "little") + raw
 
 
-def _open(path: str, header: Callable[[], bytes]) -> BinaryIO:
+def _write_all(file: FileIO, raw: bytes) -> None:
+    """Write all bytes; a file without a buffer may take some of them at a time."""
+    rest = memoryview(raw)
+    while rest:
+        n_written = file.write(rest)
+        rest = rest[n_written:]
+
+
+def _open(path: str, header: Callable[[], bytes]) -> FileIO:
     """The file for reading and writing, locked; made as a whole where there is none, or an empty one."""
     if writing.is_written_into(path):
         raise CheckpointError(f"{path} is a pipe or a device, which cannot be read again; give the path of a file.")
     while True:
         if not os.path.exists(path) or os.path.getsize(path) == 0:
             writing.write(path, header())
-        file = open(path, "r+b")  # noqa: SIM115 (open as long as the training)
+        file = FileIO(path, "r+b")  # without a buffer, so that what a full disk refuses is not tried again at the end
         try:
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

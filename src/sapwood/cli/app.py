@@ -16,6 +16,7 @@ from sapwood import __version__
 from sapwood.cli import INTERRUPTED, tables
 from sapwood.cli.show import Output, python_warnings
 from sapwood.errors import ParameterError, SapwoodError
+from sapwood.printable import printable
 
 app = typer.Typer(
     name="sapwood", no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
@@ -84,7 +85,7 @@ class Unforeseen(SapwoodError):
 
 
 def _complain(output: Output, error: Exception, status: int) -> None:
-    message = str(error)
+    message = printable(str(error), lines=isinstance(error, SapwoodError))
     if output.as_json:
         print(json.dumps({"error": message, "kind": type(error).__name__, "status": status}), file=sys.stderr)
     else:
@@ -367,25 +368,26 @@ def main(
 def run() -> int:
     """Run the command of `sys.argv`; the exit status."""
     try:
-        if "--json" in sys.argv[1:]:
-            return _run_for_scripts()
-        app(prog_name="sapwood")
+        return _run(as_json="--json" in sys.argv[1:])
     except SystemExit as end:
         if end.code == INTERRUPTED:  # by a command, or by typer before the command began its work
             raise KeyboardInterrupt from None
         return end.code if isinstance(end.code, int) else 1
-    return 0
 
 
-def _run_for_scripts() -> int:
-    """The same where JSON is asked for: wrong usage is a JSON object too."""
+def _run(as_json: bool) -> int:
+    """The same; wrong usage is a JSON object where JSON is asked for, else typer's words about it."""
     try:
         status = app(prog_name="sapwood", standalone_mode=False)
     except Exception as error:
         message = getattr(error, "format_message", None)  # typer's errors have it, whichever click they come from
         if message is None:
             raise
-        _complain(Output(as_json=True), ParameterError(message()), 2)
+        if as_json:
+            _complain(Output(as_json=True), ParameterError(message()), 2)
+        error.message = printable(error.message, lines=True)  # type: ignore[attr-defined]
+        error.show()  # type: ignore[attr-defined]
+        return int(error.exit_code)  # type: ignore[attr-defined]
     if status == INTERRUPTED:
         raise SystemExit(status)
     return status if isinstance(status, int) else 0

@@ -13,6 +13,7 @@ from sapwood.cli.show import Output
 from sapwood.errors import ParameterError
 from sapwood.model.convert import export
 from sapwood.params import defaults
+from sapwood.printable import printable
 from sapwood.system import kinds
 
 MAX_SHOWN = 200  # characters of a parameter
@@ -26,7 +27,7 @@ def inspect(path: Path, tree: int | None, top: int, output: Output) -> None:
     if tree is not None:
         if not 0 <= tree < booster.trees.n_trees:
             raise ParameterError(f"--tree {tree} does not exist; {path} has the trees 0..{booster.trees.n_trees - 1}.")
-        output.result(booster.to_text(tree).rstrip(), tree=tree, nodes=booster.to_text(tree).splitlines())
+        output.result(booster.to_text(tree).rstrip(), tree=tree, nodes=booster.to_text(tree).split("\n"))
         return
     gain = booster.importance("total_gain", normalize=True)
     order = np.argsort(-gain, kind="stable")[:top]
@@ -49,9 +50,13 @@ def inspect(path: Path, tree: int | None, top: int, output: Output) -> None:
         "fingerprint": booster.fingerprint(),
         "data_fingerprint": booster.data_fingerprint,
     }
-    lines = [f"{name.replace('_', ' '):18}{_shown(value)}" for name, value in about.items() if value not in (None, "")]
+    lines = [
+        printable(f"{name.replace('_', ' '):18}{_shown(value)}")
+        for name, value in about.items()
+        if value not in (None, "")
+    ]
     parts = [f"{name}={_cut(repr(value))}" for name, value in sorted(set_by_hand.items())]
-    lines += [f"{'parameters':18}{', '.join(parts) or 'all as by default'}", ""]
+    lines += [printable(f"{'parameters':18}{', '.join(parts) or 'all as by default'}"), ""]
     rows = [[booster.feature_names[j], _kind(booster, int(j)), f"{100 * gain[j]:.1f} %"] for j in order if gain[j] > 0]
     lines.append(show.table(rows, ["column", "type", "share of gain"]))
     left = booster.n_columns - len(rows)
@@ -97,4 +102,6 @@ def convert(path: Path, to: Path, force: bool, output: Output) -> None:
     else:
         booster.export(to, force=force)
     size = to.stat().st_size
-    output.result(f"{TARGETS[suffix]} model written to {to} ({size:,} bytes)", output=str(to), bytes=size)
+    output.result(
+        f"{TARGETS[suffix]} model written to {printable(str(to))} ({size:,} bytes)", output=str(to), bytes=size
+    )

@@ -115,7 +115,7 @@ def _file(config: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     known = [*(one.name for one in fields(Settings)), "param"]
     try:
         given = tomllib.loads(config.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as cause:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as cause:
         raise ParameterError(f"{config} is not TOML: {cause}.") from cause
     given = {name.replace("-", "_"): value for name, value in given.items()}
     for name, value in given.items():
@@ -177,5 +177,5 @@ def parameter(text: str) -> tuple[str, Any]:
         return name.strip(), tomllib.loads(f"x = {value.strip().replace('True', 'true').replace('False', 'false')}")[
             "x"
         ]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return name.strip(), value.strip()

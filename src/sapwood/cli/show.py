@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sapwood.data.progress import Sight, watching
+from sapwood.printable import encodable, printable
 
 EVERY = 5.0  # seconds between two lines where stderr is no terminal
 
@@ -30,10 +31,11 @@ class Output:
     def say(self, text: str) -> None:
         """A line about what is going on, to stderr."""
         if not self.quiet and not self.as_json:
-            print(text, file=sys.stderr, flush=True)
+            print(printable(text), file=sys.stderr, flush=True)
 
     def warn(self, text: str) -> None:
         """A line that should not be missed, to stderr, once; `--quiet` keeps it."""
+        text = printable(text)
         said = self.found.setdefault("warnings", [])
         if text in said:
             return
@@ -42,10 +44,10 @@ class Output:
             print(f"warning: {text}", file=sys.stderr, flush=True)
 
     def result(self, text: str, **values: Any) -> None:
-        """What was asked for: text to stdout, or values for the JSON object."""
+        """What was asked for: lines of text to stdout, or values for the JSON object."""
         self.found |= values
         if not self.as_json:
-            print(text, flush=True)
+            print(printable(text, lines=True), flush=True)
 
     def end(self) -> None:
         """Write the JSON object, if that was asked for."""
@@ -58,12 +60,14 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {str(name): plain(one) for name, one in value.items()}
+        return {encodable(str(name)): plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
     if isinstance(value, float):
         return value if np.isfinite(value) else None
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    return encodable(str(value))
 
 
 def number(value: float | None) -> str:
@@ -72,8 +76,8 @@ def number(value: float | None) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
-    """Rows as aligned text: the first column to the left, the others to the right."""
-    lines = [list(header), *map(list, rows)]
+    """Rows as aligned text: the first column to the left, the others to the right; a row is a line."""
+    lines = [[printable(cell) for cell in line] for line in (header, *rows)]
     widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
     shown = []
     for line in lines:
@@ -105,7 +109,7 @@ class Titled:
 
     def named(self, sight: Sight) -> str:
         """What is going on."""
-        return f"{self.title}: {sight.stage}" if self.title else sight.stage
+        return printable(f"{self.title}: {sight.stage}" if self.title else sight.stage)
 
 
 @contextmanager
@@ -136,7 +140,7 @@ class _Best:
 
     def text(self, sight: Sight) -> str:
         """The losses, and the best one."""
-        shown = ", ".join(f"{name} {value:.5g}" for name, value in list(sight.measured.items())[:2])
+        shown = ", ".join(f"{printable(name)} {value:.5g}" for name, value in list(sight.measured.items())[:2])
         best = f", best {self.value:.5g} in round {self.round}" if self.value == self.value else ""
         return shown + best
 
@@ -177,11 +181,15 @@ class _Live(Titled):
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+        def text(pattern: str) -> TextColumn:
+            """A column of text in which nothing is markup: stages and metrics have names that others gave."""
+            return TextColumn(pattern, markup=False)
+
         self.best, self.drawn = _Best(), 0.0
         self.bar = Progress(
-            TextColumn("{task.description}"), BarColumn(bar_width=24),
-            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-            TextColumn("{task.fields[rate]}"), TimeRemainingColumn(compact=True), TextColumn("{task.fields[losses]}"),
+            text("{task.description}"), BarColumn(bar_width=24),
+            text("{task.completed:.0f}/{task.total:.0f}"),
+            text("{task.fields[rate]}"), TimeRemainingColumn(compact=True), text("{task.fields[losses]}"),
             console=Console(stderr=True), transient=True, auto_refresh=False,
         )  # fmt: skip
         self.task = self.bar.add_task("preparing the rows", total=1, rate="", losses="")

@@ -16,6 +16,7 @@ from sapwood.model import io
 from sapwood.model.booster import Booster
 
 MAX_NAMED = 8  # columns in a message
+MAX_TYPE = 80  # characters of a type in a message
 
 
 def load(path: Path, data: Path | None = None) -> Booster:
@@ -38,6 +39,20 @@ def column(table: Any, name: str, what: str) -> NDArray[Any]:
     if name not in table.column_names:
         raise DataError(f"{what} has no column {name!r}; {suggest(name, table.column_names)}")
     return np.asarray(tables.values(table, name))
+
+
+def refuse_nested(table: Any, name: str, purpose: str) -> None:
+    """Raise if a column has lists or objects in its cells; `purpose`: what it was to be."""
+    import pyarrow as pa
+
+    kind = table.column(name).type
+    if pa.types.is_nested(kind):
+        shown = str(kind)
+        shown = shown if len(shown) <= MAX_TYPE else f"{shown[:MAX_TYPE]}..."
+        raise DataError(
+            f"column {name!r} cannot be {purpose}: its cells are lists or objects ({shown}). Make a column of each "
+            "of their values."
+        )
 
 
 def example(values: NDArray[Any]) -> str:
@@ -101,8 +116,10 @@ def labelled(booster: Booster, path: Path, target: str | None, output: Output) -
         if target is None:
             raise DataError("the model knows its columns by position only; say --target NAME.")
         y = column(table, target, str(path))
+        refuse_nested(table, target, "the target")
         return table.drop_columns([target]), as_classes(booster, y)
     name = target_of(booster, table, target, str(path))
+    refuse_nested(table, name, "the target")
     table = without_missing(table, name, output)
     if target is None:
         output.say(f"target: {name} (the column that the model does not know)")

@@ -5,10 +5,12 @@ In: a path. Out: Arrow tables; and back.
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from sapwood.cli.nesting import check_depth
 from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.system import folders, writing
 
@@ -19,6 +21,7 @@ FORMATS = {
 }  # fmt: skip
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 STDIN = (Path("-"), Path("/dev/stdin"))
+MAX_NAMED = 5  # columns in a message
 MISSING = ["", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None", "#N/A", "<NA>"]
 
 
@@ -102,7 +105,15 @@ def check_folder(path: Path) -> None:
 
 
 def read(path: Path) -> Any:
-    """A whole file as an Arrow table."""
+    """A whole file as an Arrow table, whose columns have names that are text, and differ."""
+    table = _read(path)
+    check_names(path, table.schema)
+    _check_text(path, table.schema)
+    _check_values(path, table)
+    return table
+
+
+def _read(path: Path) -> Any:
     import pyarrow as pa
 
     file, kind = _local(path), format_of(path)
@@ -114,6 +125,7 @@ def read(path: Path) -> Any:
         if kind == "parquet":
             from pyarrow import parquet
 
+            check_names(path, parquet.read_schema(file))
             return parquet.read_table(file)
         if kind == "feather":
             from pyarrow import feather
@@ -121,9 +133,43 @@ def read(path: Path) -> Any:
             return feather.read_table(file)
         from pyarrow import json
 
+        check_depth(file)
         return json.read_json(file)
     except (pa.ArrowException, OSError) as cause:
         raise DataError(f"{path} cannot be read as {kind}: {str(cause).splitlines()[0]}") from cause
+
+
+def check_names(path: Path, schema: Any) -> None:
+    """Raise if the names of columns cannot be read, or are not unique."""
+    try:
+        names = schema.names
+    except UnicodeDecodeError as cause:
+        raise DataError(f"{path}: the names of its columns are not UTF-8; save the file as UTF-8.") from cause
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        shown = ", ".join(map(repr, twice[:MAX_NAMED]))
+        raise DataError(f"{path} has several columns with the name {shown}; rename them, or leave all but one out.")
+
+
+def _check_text(path: Path, schema: Any) -> None:
+    """Raise if a text file has a column of bytes, which is what Arrow makes of text in another encoding."""
+    import pyarrow as pa
+
+    if format_of(path) not in ("csv", "tsv"):
+        return
+    for field in schema:
+        if pa.types.is_binary(field.type):
+            raise DataError(f"{path}: column {field.name!r} has text that is not UTF-8; save the file as UTF-8.")
+
+
+def _check_values(path: Path, table: Any) -> None:
+    """Raise if offsets or codes of a file lead outside of its values, or text is none: Arrow reads without a look."""
+    import pyarrow as pa
+
+    try:
+        table.validate(full=True)
+    except pa.ArrowException as cause:
+        raise DataError(f"{path} is damaged: {str(cause).splitlines()[0]}") from cause
 
 
 def _csv_options(kind: str, types: Any = None) -> dict[str, Any]:
@@ -146,6 +192,7 @@ def batches(path: Path, size: int, text: Sequence[str] = (), numbers: Sequence[s
             from pyarrow import csv
 
             with csv.open_csv(local, **_csv_options(kind)) as reader:
+                check_names(path, reader.schema)
                 names, inferred = reader.schema.names, dict(zip(reader.schema.names, reader.schema.types, strict=True))
             whole = [name for name in names if not pa.types.is_boolean(inferred[name])]
             types = {name: pa.float64() for name in whole if name in numbers or pa.types.is_integer(inferred[name])}
@@ -156,7 +203,11 @@ def batches(path: Path, size: int, text: Sequence[str] = (), numbers: Sequence[s
             from pyarrow import parquet
 
             with parquet.ParquetFile(local) as file:
-                yield from (pa.Table.from_batches([one]) for one in file.iter_batches(size))
+                check_names(path, file.schema_arrow)
+                for batch in file.iter_batches(size):
+                    table = pa.Table.from_batches([batch])
+                    _check_values(path, table)
+                    yield table
         else:
             yield from _resized([read(path)], size)
     except (pa.ArrowException, OSError) as cause:

@@ -16,6 +16,7 @@ from sapwood.cli.settings import SAME, Settings, said
 from sapwood.cli.show import Output
 from sapwood.errors import DataError
 from sapwood.interfaces.sklearn import SapwoodClassifier, SapwoodRegressor
+from sapwood.printable import printable
 from sapwood.report.scores import Score, scores
 from sapwood.system import kinds
 
@@ -59,7 +60,8 @@ def train(path: Path, settings: Settings, output: Output, config: Path | None = 
     seconds = time.monotonic() - start
     chosen = getattr(booster, "chosen", None)
     if chosen is not None:
-        output.say(str(chosen))
+        for line in str(chosen).split("\n"):
+            output.say(line)
     n_trained = len(y) - n_held
     output.found |= {"rows": len(y), "rows_trained": n_trained, "rows_held_out": n_held}
     about = {"columns": booster.n_columns, "rounds": booster.n_rounds, "trees": booster.trees.n_trees}
@@ -67,7 +69,7 @@ def train(path: Path, settings: Settings, output: Output, config: Path | None = 
     output.found["objective"] = booster.objective
     if settings.output is not None:
         booster.save(settings.output, force=settings.force)
-        output.result(f"model written to {settings.output}", model=str(settings.output))
+        output.result(f"model written to {printable(str(settings.output))}", model=str(settings.output))
     else:
         output.say("the model was not kept: say -o model.sapwood to write it.")
     rows = f"trained on {n_trained:,} rows" + (f", {n_held:,} held out" if n_held else "")
@@ -79,6 +81,7 @@ def rows_of(path: Path, settings: Settings, output: Output) -> tuple[Any, NDArra
     table = tables.read(path)
     target = str(settings.target)
     subject.column(table, target, str(path))
+    subject.refuse_nested(table, target, "the target")
     table = subject.without_missing(table, target, output)
     for name in (*settings.drop, *settings.keep):
         subject.column(table, name, str(path))
@@ -189,7 +192,7 @@ def say_scores(found: list[Score], where: str, output: Output) -> None:
         ]
         for one in found
     ]
-    text = f"on {where}:\n" + show.table(rows, ["metric", "model", "95 % interval", "constant guess"])
+    text = f"on {printable(where)}:\n" + show.table(rows, ["metric", "model", "95 % interval", "constant guess"])
     values = {
         one.name: {"value": one.value, "low": one.low, "high": one.high, "baseline": one.baseline} for one in found
     }

@@ -22,6 +22,7 @@ from sapwood.device import elementary
 from sapwood.errors import ParameterError
 from sapwood.interfaces import target as targets
 from sapwood.metric import METRICS
+from sapwood.printable import printable
 from sapwood.system import kinds, writing
 
 MAX_ROUNDS, PATIENCE = 2000, 40
@@ -84,10 +85,10 @@ def tune(path: Path, settings: Settings, n_trials: int, n_folds: int, to: Path |
     cut = f", {begun - len(found)} more stopped early" if begun > len(found) else ""
     lines = [f"best of {len(found)} trials{cut}: {metric} {value:.6g} (mean of {n_folds} folds, {rounds} rounds)"]
     lines += [f"  {name} = {_short(one)}" for name, one in params.items()]
-    output.result("\n".join(lines), metric=metric, value=value, params=params, trials=len(found))
+    output.result("\n".join(map(printable, lines)), metric=metric, value=value, params=params, trials=len(found))
     if to is not None:
         _write(to, settings, kind, {**settings.params, **params})
-        output.result(f"written to {to}: sapwood train {path} --config {to}", output=str(to))
+        output.result(printable(f"written to {to}: sapwood train {path} --config {to}"), output=str(to))
 
 
 def _short(value: Any) -> str:
@@ -191,8 +192,13 @@ def _optuna(measure: Callable[..., float], n_trials: int, end: float, seed: int)
 
 def _write(to: Path, settings: Settings, kind: str, params: dict[str, Any]) -> None:
     """A TOML file that ``sapwood train --config`` reads."""
-    lines = [kinds.TOML_MARK, f"target = {json.dumps(settings.target)}", f'task = "{kind}"']
-    lines += [f"drop = {json.dumps(settings.drop)}"] if settings.drop else []
-    lines += [f"weight = {json.dumps(settings.weight)}"] if settings.weight else []
-    lines += ["", "[params]", *(f"{name} = {json.dumps(value)}" for name, value in params.items())]
+    lines = [kinds.TOML_MARK, f"target = {_toml(settings.target)}", f'task = "{kind}"']
+    lines += [f"drop = {_toml(settings.drop)}"] if settings.drop else []
+    lines += [f"weight = {_toml(settings.weight)}"] if settings.weight else []
+    lines += ["", "[params]", *(f"{name} = {_toml(value)}" for name, value in params.items())]
     writing.write(to, ("\n".join(lines) + "\n").encode())
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML has it: as JSON, but without halves of characters, and with no DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -18,6 +18,7 @@ from sapwood.errors import DataError, ParameterError
 from sapwood.interfaces.kinds import estimators_of
 from sapwood.metric import BINARY, CLASSES
 from sapwood.model.booster import Booster
+from sapwood.printable import printable
 from sapwood.report import refuse_other
 from sapwood.report.scores import scores
 from sapwood.system import kinds
@@ -42,12 +43,13 @@ def predict(
         raise ParameterError("--proba is for models that predict classes; this one predicts numbers.")
     if output.as_json and to is None:
         raise ParameterError("--json prints what was done, so predictions need a file then: -o predictions.csv.")
-    predictions = _predicted(booster, data, batch_size, proba, raw, keep)
+    flat = to is None or tables.format_to_write(to) in ("csv", "tsv")
+    predictions = _predicted(booster, data, batch_size, proba, raw, keep, flat)
     if to is None:
         tables.write(None, predictions, getattr(sys.stdout, "buffer", sys.stdout))
         return
     rows = outputs.write_table(to, "a table with these predictions", predictions, force)
-    output.result(f"{rows:,} predictions written to {to}", rows=rows, output=str(to))
+    output.result(f"{rows:,} predictions written to {printable(str(to))}", rows=rows, output=str(to))
 
 
 def _batches(booster: Booster, data: Path, size: int) -> Iterator[Any]:
@@ -80,7 +82,10 @@ def _whole(booster: Booster) -> Any:
     return None if kind is None else kind.load(booster.to_bytes())
 
 
-def _predicted(booster: Booster, data: Path, size: int, proba: bool, raw: bool, keep: list[str]) -> Iterator[Any]:
+def _predicted(
+    booster: Booster, data: Path, size: int, proba: bool, raw: bool, keep: list[str], flat: bool
+) -> Iterator[Any]:
+    """Predictions by batch, and the columns that are kept; `flat`: for a file that has no lists and objects."""
     import pyarrow as pa
 
     names, whole = _names(booster), _whole(booster)
@@ -90,6 +95,8 @@ def _predicted(booster: Booster, data: Path, size: int, proba: bool, raw: bool, 
         columns: dict[str, Any] = {}
         for name in keep:
             subject.column(table, name, str(data))
+            if flat:
+                subject.refuse_nested(table, name, "written as CSV")
             columns[name] = table.column(name)
         if names and not raw and booster.link in (*BINARY, *CLASSES):
             both = np.column_stack([1 - found, found]) if found.ndim == 1 else found
@@ -141,7 +148,7 @@ def explain(
         return
     if to is not None:
         rows = outputs.write_table(to, "a table with Shapley values of this model", _contributions(booster, X), force)
-        output.result(f"Shapley values of {rows:,} rows written to {to}", rows=rows, output=str(to))
+        output.result(f"Shapley values of {rows:,} rows written to {printable(str(to))}", rows=rows, output=str(to))
         return
     given: dict[str, Any] = {"X": X}
     if kind in ("permutation", "loss_function_change", "sage"):
@@ -202,4 +209,4 @@ def report(
     X, y = subject.labelled(booster, data, target, output)
     both = None if train is None else subject.labelled(booster, train, target, Output(True))
     text = booster.report(X, y, to, train=both, title=title or f"{model.name} on {data.name}", force=force)
-    output.result(f"report written to {to} ({len(text) / 1e6:.1f} MB)", output=str(to), rows=len(y))
+    output.result(f"report written to {printable(str(to))} ({len(text) / 1e6:.1f} MB)", output=str(to), rows=len(y))

@@ -19,6 +19,7 @@ from sapwood.errors import DataError, ParameterError, warn
 from sapwood.model import io
 from sapwood.model.booster import Booster
 from sapwood.params import given_names, names
+from sapwood.printable import printable
 
 TIMEOUT = 60.0
 OF_CLIENT = ("n_jobs", "verbose")  # parameters that workers get in another way, or not at all
@@ -189,6 +190,6 @@ def _printer(verbose: int | bool) -> Callable[[Mapping[str, Any]], None]:
             return
         last[0] = event["round"]
         measured = [f"  {name} {metric} {v:.6g}" for name, of in event["measured"].items() for metric, v in of.items()]
-        print(f"[{event['round']}]" + "".join(measured), flush=True)
+        print(f"[{event['round']}]" + printable("".join(measured)), flush=True)
 
     return show if verbose else lambda event: None

@@ -445,7 +445,7 @@ class Dataset(LabelView, Streamed):
         if reference is None:
             names, n_columns = dealt.gather(holders and holders[0], (chunks[0].names, chunks[0].n_columns))[0]
             names, known, crosses = names and tuple(names), None, crossing.NONE
-            ingest.check_names(names or ())
+            ingest.check_names(names)
         else:
             crosses, n_columns = reference.crosses, reference.n_given
             names = reference.feature_names[:n_columns] if reference.named else None

@@ -3,11 +3,18 @@
 In: names and values. Out: HTML.
 """
 
+import html
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any
 
+from sapwood.printable import printable
+
 CELL = "padding:2px 14px 2px 0;text-align:left;vertical-align:top"
+
+
+def escape(text: str, lines: bool = False) -> str:
+    """The text inside of an element or an attribute: it holds no markup, and no character that hides."""
+    return html.escape(printable(text, lines))
 
 
 def card(title: str, rows: Iterable[tuple[str, Any]], more: str = "") -> str:

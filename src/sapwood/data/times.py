@@ -158,5 +158,5 @@ def flaw(one: TimeColumn, columns: set[int]) -> str | None:
     calendar = [part for part in one.parts if not part.startswith(SINCE)]
     others = [part[len(SINCE) :] for part in one.parts if part.startswith(SINCE)]
     known = set(calendar) <= set(DATE_PARTS) and len(set(one.parts)) == len(one.parts)
-    known = known and all(other.isdigit() and int(other) in columns - {one.column} for other in others)
+    known = known and set(others) <= {str(column) for column in columns - {one.column}}
     return None if known else f"parts of times are some of {', '.join(DATE_PARTS)}, or the time since another column"

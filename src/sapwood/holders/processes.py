@@ -65,7 +65,7 @@ def _work(rank: int, mesh: list[list[Any]], back: Any, timeout: float, f: Callab
         message = DONE + f(Communicator(link), *args)
     except Exception as error:
         lost = b"lost " if isinstance(error, HolderLostError) else b""
-        message = FAILED + lost + f"{type(error).__name__}: {error}".encode()
+        message = FAILED + lost + f"{type(error).__name__}: {error}".encode(errors="backslashreplace")
     link.close()
     back.send_bytes(message)
 

@@ -23,6 +23,7 @@ from sapwood.data.bin_arguments import DERIVED
 from sapwood.data.dataset import Dataset
 from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.data.deferred import Deferred
+from sapwood.data.ingest.frames import wrap
 from sapwood.errors import DataError, ParameterError
 from sapwood.interfaces import intervals, parameters
 from sapwood.interfaces import target as targets
@@ -344,7 +345,11 @@ class Estimator(ModelFiles, PeerNames, BaseEstimator):
         """Raise or warn as scikit-learn does if column names differ from those seen in fit."""
         # scikit-learn knows no structured arrays, and the model says more of what is no table.
         if not (isinstance(X, np.ndarray) and X.dtype.names) and getattr(X, "ndim", 2) == 2:
-            validate_data(self, X, reset=False, skip_check_array=True, ensure_2d=False)
+            try:
+                validate_data(self, X, reset=False, skip_check_array=True, ensure_2d=False)
+            except ValueError:
+                wrap(X, "X")  # names that are not unique have the same error as in fit
+                raise
 
     def _learn_target(self, y: NDArray[Any], settings: dict[str, Any], known: NDArray[Any] | None) -> NDArray[Any]:
         """Encode the target for `train`, with the `known` classes if given, and choose the objective."""

@@ -85,7 +85,7 @@ def _renamed(
         lines = [line.removeprefix("unknown parameter ") for line in text.split("\n")]
         named = f"{estimator.__name__} has no parameter "
         lines = [named + one if one[:1] == "'" else one for one in lines]
-        raise ParameterError("\n".join(lines)) from None
+        raise ParameterError(*lines) from None
     if alone and "objective" not in given:
         found.pop("objective", None)
     own = set(given)

@@ -75,7 +75,8 @@ class SapwoodRegressor(RegressorMixin, RegressionIntervals, Estimator):
         """R^2, as of every regressor; of `quantiles`, minus their mean pinball loss. Higher is better."""
         prediction = self.predict(X)
         if self.booster_.link != "ascending":
-            return float(super().score(X, y, sample_weight))
+            with np.errstate(over="ignore", invalid="ignore"):  # a square that overflows makes it minus infinity
+                return float(super().score(X, y, sample_weight))
         label = ingest.floats(y, "y")
         weight = None if sample_weight is None else ingest.floats(sample_weight, "sample_weight")
         levels = self.booster_.params["quantiles"]

@@ -89,4 +89,7 @@ def wilson(hits: Any, n: Any) -> tuple[Floats, Floats]:
 def standard_error(values: Any) -> float:
     """Standard error of a mean."""
     values = np.asarray(values, np.float64)
-    return float(values.std(ddof=1) / sqrt(len(values))) if len(values) > 1 else 0.0
+    if len(values) < 2:
+        return 0.0
+    unit = np.ldexp(1.0, int(np.frexp(np.abs(values).max())[1]) - 1)  # a power of two, so that no square overflows
+    return float(unit * (values / unit).std(ddof=1) / sqrt(len(values)))

@@ -32,16 +32,30 @@ Holders = Reduce | None
 Function = Callable[..., float]  # (y, prediction, weight), and by name `reduce` and the metric's own parameter
 
 
+class NotFinite(DataError):
+    """A loss of a row is NaN, infinite or beyond the largest number."""
+
+
 def mean(values: Floats | NDArray[np.bool_], weight: Weight, reduce: Holders = None) -> float:
     """Weighted mean, the same for any order of rows (NUMERICS 4)."""
     values = np.ascontiguousarray(values, np.float64)
-    return host.exact_sum(values, weight, reduce=reduce) / _total(weight, len(values), reduce)
+    try:
+        total = host.exact_sum(values, weight, reduce=reduce)
+    except ValueError as cause:
+        raise NotFinite(str(cause)) from cause
+    return total / _total(weight, len(values), reduce)
+
+
+def _squares(values: Floats) -> Floats:
+    """Squares; one that overflows is infinite, and no mean has it."""
+    with np.errstate(over="ignore"):
+        return np.square(values)
 
 
 # ------------------------------------------------------------------------------------------------ values
 def mse(y: Floats, prediction: Floats, weight: Weight, reduce: Holders = None) -> float:
     """Mean squared error."""
-    return mean((prediction - y) ** 2, weight, reduce)
+    return mean(_squares(prediction - y), weight, reduce)
 
 
 def rmse(y: Floats, prediction: Floats, weight: Weight, reduce: Holders = None) -> float:
@@ -91,7 +105,7 @@ def r2(y: Floats, prediction: Floats, weight: Weight, reduce: Holders = None) ->
     low, high = _range(y if weight is None else y[weight > 0], reduce)
     if low == high:
         raise DataError("r2 needs validation labels that differ; add rows or choose another eval_metric.")
-    return 1.0 - mse(y, prediction, weight, reduce) / mean((y - centre) ** 2, weight, reduce)
+    return 1.0 - mse(y, prediction, weight, reduce) / mean(_squares(y - centre), weight, reduce)
 
 
 def pinball(y: Floats, prediction: Floats, weight: Weight, alpha: float = 0.5, reduce: Holders = None) -> float:
@@ -102,7 +116,7 @@ def pinball(y: Floats, prediction: Floats, weight: Weight, alpha: float = 0.5, r
 
 def expectile(y: Floats, prediction: Floats, weight: Weight, alpha: float = 0.5, reduce: Holders = None) -> float:
     """Squared error, times alpha where y > p, else times 1 - alpha."""
-    return mean(np.where(y > prediction, alpha, 1.0 - alpha) * (y - prediction) ** 2, weight, reduce)
+    return mean(np.where(y > prediction, alpha, 1.0 - alpha) * _squares(y - prediction), weight, reduce)
 
 
 def huber(y: Floats, prediction: Floats, weight: Weight, delta: float = 1.0, reduce: Holders = None) -> float:
@@ -284,7 +298,7 @@ def _require(valid: NDArray[np.bool_], values: Floats, what: str) -> None:
 def _root_mean_square(values: Floats, weight: Weight, reduce: Holders) -> float:
     """In units of a power of two near the largest value: no square overflows, and no bit changes."""
     unit = np.ldexp(1.0, int(np.frexp(_range(np.abs(values), reduce)[1])[1]) - 1)
-    return float(unit * sqrt(mean((values / unit) ** 2, weight, reduce)))
+    return float(unit * sqrt(mean(_squares(values / unit), weight, reduce)))
 
 
 def _log_error(y: Floats, prediction: Floats, name: str) -> Floats:

@@ -68,7 +68,7 @@ class Metric:
         try:
             value: Any = self.function(y, prediction, weight, **more)
         except (ValueError, IndexError) as cause:  # a value that is not finite, or a label that is not a class
-            if self.own or isinstance(cause, SapwoodError):
+            if self.own or (isinstance(cause, SapwoodError) and not isinstance(cause, formulas.NotFinite)):
                 raise
             raise DataError(f"{self.name} cannot be measured: {cause}; check the validation rows.") from cause
         if self.own and isinstance(value, tuple | list):

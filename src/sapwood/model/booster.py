@@ -37,6 +37,7 @@ from sapwood.model.explain import shapley as explaining
 from sapwood.model.peer_names import PeerNames
 from sapwood.model.trees import Trees
 from sapwood.params import peers
+from sapwood.printable import printable
 from sapwood.system import kinds, writing
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
@@ -209,7 +210,7 @@ class Booster(PeerNames):
 
     def __repr__(self) -> str:
         return (
-            f"<sapwood.Booster: {self.objective}, {self.n_rounds} rounds, {self.trees.n_trees} trees, "
+            f"<sapwood.Booster: {printable(self.objective)}, {self.n_rounds} rounds, {self.trees.n_trees} trees, "
             f"{self.n_columns} columns, {self.n_outputs} outputs>"
         )
 

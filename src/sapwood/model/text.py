@@ -13,6 +13,7 @@ from sapwood.data import html
 from sapwood.errors import ParameterError, suggest
 from sapwood.model.combinations import Labelled
 from sapwood.model.trees import Trees
+from sapwood.printable import printable
 
 if TYPE_CHECKING:
     from sapwood.model.booster import Booster
@@ -33,6 +34,7 @@ def to_text(booster: "Booster", tree: int | None = None) -> str:
     formulas, parts, size = _Lines(booster), [], 0
     for index in which:
         for line in _tree(booster.trees, index, booster._per_round, names, known, formulas):
+            line = printable(line)
             parts.append(line)
             if (size := size + len(line)) > MAX_TEXT:
                 raise ParameterError(

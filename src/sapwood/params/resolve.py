@@ -62,7 +62,7 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
         except ParameterError as cause:
             wrong.append(str(cause))
     if wrong:
-        raise ParameterError("\n".join(wrong))
+        raise ParameterError(*wrong)
     complete = {row.name: row.type.check(row.name, row.default) for row in TABLE}
     checked = {name: value for name, (_, value) in found.items()}
     complete |= _recipe(checked) | checked
@@ -114,7 +114,7 @@ def renamed(given: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, An
         except ParameterError as cause:
             wrong.append(str(cause))
     if wrong:
-        raise ParameterError("\n".join(wrong))
+        raise ParameterError(*wrong)
     peers.say_differences({name: value for name, value in given.items() if name != "class_weight"}, found)
     return found
 

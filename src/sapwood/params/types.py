@@ -441,7 +441,7 @@ def column_groups(given: str, value: Any) -> list[list[str | int]] | str:
             return value
         try:
             value = json.loads(value if value.replace(" ", "").startswith("[[") else f"[{value}]")
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ParameterError(f"{given} is not a list of groups; write it as [[0,1],[2,3]].") from None
     sets = (list, tuple, set, frozenset, np.ndarray)
     if not isinstance(value, sets) or not all(isinstance(group, sets) and len(group) for group in value):
@@ -466,9 +466,14 @@ def forced_splits(given: str, value: Any) -> dict[str, Any] | None:
             return None
         try:
             value = json.loads(Path(value).read_text())
-        except (OSError, ValueError) as cause:
+        except (OSError, ValueError, RecursionError) as cause:
             raise ParameterError(f"{given} is not a file of forced splits: {cause}.") from cause
-    return None if value is None or value == {} else checked(value)
+    if value is None or value == {}:
+        return None
+    try:
+        return checked(value)
+    except RecursionError as cause:
+        raise ParameterError("forced_splits is nested too deep; a tree needs some ten levels.") from cause
 
 
 def _by_column(given: str, value: Any, what: str, check: Callable[[Any], Any]) -> dict[str | int, Any] | list[Any]:

@@ -68,7 +68,7 @@ def partial_dependence(
     usual = 16 if len(asked) > 1 else usual
     points = usual if grid is None else grid
     found = booster.partial_dependence(rows, asked, grid=points, individual=True, raw=raw)
-    values = _output(booster, found.values, output)
+    values = style.drawable(_output(booster, found.values, output))
     what = "raw score" if raw else "prediction"
     name = style.short(found.columns[0])
     if len(asked) == 2:
@@ -77,7 +77,7 @@ def partial_dependence(
         return _surface(ax, found.grid, values.mean(axis=0), what)
     ax = style.axes(canvas, (6.4, 4.2), title=f"Partial dependence on {name}", xlabel=name, ylabel=what)
     mean = values.mean(axis=0)
-    places = np.arange(len(mean)) if by_category[0] else np.asarray(found.grid[0], np.float64)
+    places = np.arange(len(mean)) if by_category[0] else style.drawable(np.asarray(found.grid[0], np.float64))
     if individual:
         step = -(-len(values) // MAX_CURVES)
         curves = values[::step].T
@@ -89,7 +89,7 @@ def partial_dependence(
     if by_category[0]:
         style.categories(ax, found.grid[0].tolist())
     else:
-        own = shapley.table_of(rows.dense())[:, column_of(booster, asked[0])]
+        own = style.drawable(shapley.table_of(rows.dense())[:, column_of(booster, asked[0])])
         deciles = np.nanquantile(own, np.linspace(0.1, 0.9, 9)) if np.isfinite(own).any() else np.empty(0)
         ax.plot(deciles, np.zeros(len(deciles)), "|", color=style.INK, markersize=9, clip_on=False,
                 transform=ax.get_xaxis_transform())  # fmt: skip
@@ -118,7 +118,9 @@ def _output(booster: Any, values: Any, output: int | str | None) -> Any:
 
 def _surface(ax: "Axes", grids: Any, mean: Any, what: str) -> "Axes":
     """Draw a surface of two columns; categories get a place each."""
-    places = [np.arange(len(one)) if one.dtype == object else np.asarray(one, np.float64) for one in grids]
+    places = [
+        np.arange(len(one)) if one.dtype == object else style.drawable(np.asarray(one, np.float64)) for one in grids
+    ]
     mesh = ax.pcolormesh(places[0], places[1], mean.T, cmap=style.SEQUENTIAL, shading="nearest", rasterized=True)
     for axis, one, place in zip((ax.xaxis, ax.yaxis), grids, places, strict=True):
         if one.dtype == object:
@@ -168,7 +170,7 @@ def category_effects(
     if j not in booster.categories:
         raise ParameterError(f"column {name!r} has numbers, not categories; use partial_dependence.")
     found = booster.partial_dependence(_some(booster, X), j, grid=max_categories, raw=raw)
-    mean = _output(booster, found.values, output)
+    mean = style.drawable(_output(booster, found.values, output))
     order = np.argsort(mean, kind="stable")
     codes = shapley.table_of(booster._read(X).dense())[:, j]
     place = booster.categories[j].place

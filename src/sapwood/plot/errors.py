@@ -21,8 +21,18 @@ MAX_DOTS = 4000
 MAX_CLASSES = 30
 
 
+def _r2(label: Any, prediction: Any) -> float:
+    """R2, or NaN where it cannot be measured."""
+    if len(label) < 2 or not label.std():
+        return float("nan")
+    try:
+        return metrics.r2(label, prediction, None)
+    except DataError:  # errors whose squares overflow
+        return float("nan")
+
+
 def _one_class(model: Any, X: Any, y: Any, output: int | str | None) -> tuple[Any, Any, str]:
-    """Labels 0 and 1, probabilities and the name of one class; the second of two by default."""
+    """Labels 0 and 1, probabilities and the name of one class, as plots show it; the second of two by default."""
     booster, p, names = probabilities(model, X)
     index = labels(booster, y, len(p))
     if output is None and len(names) > 2:
@@ -33,7 +43,7 @@ def _one_class(model: Any, X: Any, y: Any, output: int | str | None) -> tuple[An
         place = names.index(str(output))
     else:
         raise ParameterError(f"there is no class {output!r}; {suggest(str(output), names)}")
-    return (index == place).astype(np.float64), p[:, place], names[place]
+    return (index == place).astype(np.float64), p[:, place], style.short(names[place])
 
 
 @plotting
@@ -211,6 +221,7 @@ def residuals(
         A median away from 0 shows where the model is biased, a band that widens shows where it is unsure.
     """
     _, label, prediction = values(model, X, y, output)
+    prediction = style.drawable(prediction)
     error = label - prediction
     ax = style.axes(canvas, (6.6, 4.2), title="Residuals", xlabel="prediction", ylabel="label − prediction")
     step = -(-len(error) // MAX_DOTS)
@@ -249,13 +260,14 @@ def predicted_actual(
     _, label, prediction = values(model, X, y, output)
     if not len(label):
         raise DataError("there are no rows to draw.")
-    r2 = metrics.r2(label, prediction, None) if len(label) > 1 and label.std() else float("nan")
+    prediction = style.drawable(prediction)
+    r2 = _r2(label, prediction)
     title = f"Predicted and actual: R² {r2:.4f}"
     ax = style.axes(canvas, (5.4, 5.2), title=title, xlabel="prediction", ylabel="label")
     step = -(-len(label) // MAX_DOTS)
     ax.scatter(prediction[::step], label[::step], s=8, color=style.BLUE, alpha=0.3, linewidths=0, rasterized=True)
     low, high = np.quantile(np.concatenate([label, prediction]), [0.001, 0.999])
-    room = 0.04 * ((high - low) or 1.0)
+    room = 0.04 * ((high - low) or abs(high) or 1.0)
     ax.plot([low, high], [low, high], color=style.ORANGE, linewidth=1.4, linestyle="--", label="perfect")
     ax.set_xlim(low - room, high + room)
     ax.set_ylim(low - room, high + room)

@@ -49,11 +49,12 @@ def beeswarm(
     if not len(values):
         raise ParameterError("the explanation has no rows.")
     step = -(-len(values) // MAX_ROWS)
-    data, values = told.data[::step], values[::step]
+    data = style.drawable(told.data[::step])
+    values = np.nan_to_num(style.drawable(values[::step]))
     order = np.argsort(-np.abs(values).mean(axis=0), kind="stable")
     order = order[np.abs(values[:, order]).max(axis=0) > 0][:max_columns]
     size = (7.4, 1.4 + 0.42 * max(1, len(order)))
-    label = "Shapley value: what the column adds to the score" + (f" of {name}" if name else "")
+    label = "Shapley value: what the column adds to the score" + (f" of {style.short(name)}" if name else "")
     ax = style.axes(canvas, size, title="Effects of columns, row by row", xlabel=label, grid="x")
     cmap = style.pyplot().get_cmap(style.SEQUENTIAL)
     reach = float(np.abs(values).max()) or 1.0
@@ -136,11 +137,12 @@ def waterfall(
     values, base, name = one_output(told, output)
     if not 0 <= row < len(values):
         raise ParameterError(f"row {row} does not exist; choose 0..{len(values) - 1}.")
-    steps = waterfall_steps(told, values[row], row, max_columns)
+    steps = waterfall_steps(told, style.drawable(values[row]), row, max_columns)
     n = len(steps)
-    score = f"score of {name}" if name else "score"
+    score = f"score of {style.short(name)}" if name else "score"
     ax = style.axes(canvas, (7.4, 1.7 + 0.4 * n), title=f"Row {row}", xlabel=score, grid="x")
-    at = float(base[row])
+    start = float(style.drawable(base[row]))
+    at = start
     ends = [at]
     for place, (_, value) in zip(range(n - 1, -1, -1), steps[::-1], strict=True):
         color = style.BLUE if value < 0 else style.ORANGE
@@ -153,7 +155,7 @@ def waterfall(
                     fontsize=8.5, color=color, bbox=white)  # fmt: skip
         at += value
         ends.append(at)
-    return _finish_waterfall(ax, steps, float(base[row]), at, ends)
+    return _finish_waterfall(ax, steps, start, at, ends)
 
 
 def _finish_waterfall(ax: "Axes", steps: Any, base: float, score: float, ends: list[float]) -> "Axes":
@@ -162,7 +164,7 @@ def _finish_waterfall(ax: "Axes", steps: Any, base: float, score: float, ends: l
     ax.invert_yaxis()
     ax.axvline(base, color=style.GREY, linewidth=0.9, linestyle=":")
     ax.axvline(score, color=style.INK, linewidth=0.9, linestyle="--")
-    room = (max(ends) - min(ends)) or 1.0
+    room = (max(ends) - min(ends)) or abs(max(ends)) or 1.0
     ax.set_xlim(min(ends) - 0.06 * room, max(ends) + 0.16 * room)
     ax.text(1, 1.02, f"average {base:.4g}  →  this row {score:.4g}", transform=ax.transAxes, ha="right", fontsize=9,
             color=style.INK)  # fmt: skip
@@ -213,7 +215,8 @@ def dependence(
     name = told.feature_names[j]
     title = f"Effect of {style.short(name)}"
     ax = style.axes(canvas, (6.6, 4.2), title=title, xlabel=style.short(name), ylabel="Shapley value")
-    x, y = told.data[:, j].copy(), values[:, j]
+    x = style.drawable(told.data[:, j])
+    y = style.drawable(values[:, j])
     missing = x < 0 if j in told.categories else np.isnan(x)
     if j in told.categories:
         x, names = _frequent(told, j, MAX_CATEGORIES)
@@ -238,7 +241,7 @@ def dependence(
         ax.scatter(x[missed], y[missed], color=style.GREY, **look)
         style.legend(ax, title=style.short(told.feature_names[k]), title_fontsize=9)
     else:
-        dots = ax.scatter(x, y, c=told.data[:, k], cmap=style.SEQUENTIAL, plotnonfinite=True, **look)
+        dots = ax.scatter(x, y, c=style.drawable(told.data[:, k]), cmap=style.SEQUENTIAL, plotnonfinite=True, **look)
         bar = ax.figure.colorbar(dots, ax=ax, pad=0.02, aspect=30)
         bar.set_label(style.short(told.feature_names[k]), fontsize=9)
         bar.outline.set_visible(False)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, cast
 import numpy as np
 
 from sapwood.errors import ParameterError
+from sapwood.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +22,7 @@ GREY, FAINT, INK = "#8a8a8a", "#d9d9d9", "#333333"
 DIVERGING = "RdBu_r"
 SEQUENTIAL = "cividis"
 MAX_LABEL = 32
+MAX_DRAWN = 1e300  # sums of so many as are drawn stay finite
 UPRIGHT = 16  # more names than these stand upright below an axis
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -108,8 +110,15 @@ def axes(
 
 def short(text: Any, limit: int = MAX_LABEL) -> str:
     """A text that fits its place: the middle is left out if it is too long. No character of it is markup."""
-    text = str(text).replace("$", r"\$")
-    return text if len(text) <= limit else f"{text[: limit // 2]}…{text[-(limit - limit // 2 - 1) :]}"
+    shown = printable(str(text))
+    if len(shown) > limit:
+        shown = f"{shown[: limit // 2]}…{shown[-(limit - limit // 2 - 1) :]}"
+    return shown.replace("$", r"\$")
+
+
+def drawable(values: Any) -> Any:
+    """Numbers that matplotlib can scale: what is beyond `MAX_DRAWN`, or infinite, is drawn there; NaN stays."""
+    return np.clip(values, -MAX_DRAWN, MAX_DRAWN)
 
 
 def number(value: float) -> str:

@@ -59,7 +59,7 @@ def learning_curve(
     if metric not in known:
         raise ParameterError(f"metric {metric!r} was not measured; {suggest(str(metric), known)}")
     higher = getattr(METRICS.get(metric.partition("@")[0]), "higher_is_better", False)
-    ax = style.axes(canvas, (7, 4), title="Learning curve", xlabel="round", ylabel=metric)
+    ax = style.axes(canvas, (7, 4), title="Learning curve", xlabel="round", ylabel=style.short(metric))
     best_of = getattr(getattr(model, "booster_", model), "best_round", None)
     for name, color in zip(sets, style.CYCLE * (1 + len(sets) // len(style.CYCLE)), strict=False):
         values = np.asarray(history[name][metric], np.float64)

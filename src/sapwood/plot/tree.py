@@ -75,7 +75,7 @@ def tree(
     about = f"Tree {index}, round {index // booster._per_round}"
     if booster.n_outputs > 1:
         names = booster.classes if booster.classes is not None else range(booster.n_outputs)
-        about += f", output {names[int(booster.trees.output[index])]}"
+        about += f", output {style.short(names[int(booster.trees.output[index])])}"
     ax = style.axes(canvas, size, title=about, grid=None)
     values = [leaf.value for leaf in leaves if leaf.value is not None]
     reach = max((abs(value) for value in values), default=0.0) or 1.0

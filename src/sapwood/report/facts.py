@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sapwood.device import elementary
 from sapwood.metric import auc
 from sapwood.model.booster import Booster
+from sapwood.report.spread import histogram, quantiles
 
 Floats = NDArray[np.float64]
 N_BARS = 12
@@ -87,13 +88,13 @@ def _column(booster: Booster, j: int, values: Floats, other: Floats | None) -> C
     missing = float(np.isnan(values).mean()) if len(values) else 0.0
     if not len(there):
         return Column(name, "number", missing, 0.0, 0, "no value", (), None)
-    low, middle, high = np.quantile(there, [0, 0.5, 1])
-    ends = np.quantile(there, [0.01, 0.99])
+    low, middle, high = quantiles(there, [0, 0.5, 1])
+    ends = quantiles(there, [0.01, 0.99])
     ends = ends if ends[1] > ends[0] else np.array([low, high])  # almost all values are one
-    bars = np.histogram(np.clip(there, *ends), N_BARS)[0] if ends[1] > ends[0] else np.array([len(there)])
+    bars = histogram(np.clip(there, *ends), N_BARS)[0]
     drift = None
     if other is not None and np.isfinite(other).any():
-        edges = np.unique(np.quantile(other[np.isfinite(other)], np.linspace(0, 1, 11)[1:-1]))
+        edges = np.unique(quantiles(other[np.isfinite(other)], np.linspace(0, 1, 11)[1:-1]))
         drift = _stability(_bins(values, edges), _bins(other, edges))
     text = f"{low:.4g} … {middle:.4g} … {high:.4g}"
     return Column(name, "number", missing, 0.0, len(np.unique(there)), text, tuple(map(float, bars)), drift)
@@ -147,7 +148,7 @@ def _leak(booster: Booster, j: int, values: Floats, label: Floats) -> str:
         there = values[np.isfinite(values)]
         if len(there) < 50:
             return ""
-        edges = np.unique(np.quantile(there, np.linspace(0, 1, min(64, len(there) // 10) + 1)[1:-1]))
+        edges = np.unique(quantiles(there, np.linspace(0, 1, min(64, len(there) // 10) + 1)[1:-1]))
         place = _bins(values, edges) + 1
     count = np.bincount(place)
     if (count > 0).sum() > 0.3 * len(label):

@@ -16,7 +16,9 @@ from sapwood.data.ingest import Columns
 from sapwood.device import elementary
 from sapwood.metric.curves import Z, standard_error
 from sapwood.model.booster import Booster
+from sapwood.params.types import MAX_SCORE
 from sapwood.report.scores import metrics_of
+from sapwood.report.spread import quantiles
 
 Floats = NDArray[np.float64]
 MAX_POINTS, MAX_CURVE_ROWS = 60, 20_000
@@ -50,7 +52,8 @@ def curve(booster: Booster, rows: Columns, label: Floats) -> tuple[list[int], li
     values, link = [], booster._link()
     scores = np.tile(booster.base, (part.n_rows, 1))
     for first, last in zip([0, *ends[:-1]], ends, strict=True):
-        if booster.averaged or booster.base_last:
+        is_far = np.abs(scores).max(initial=0.0) > MAX_SCORE  # linear leaves reach far beyond what was trained on
+        if booster.averaged or booster.base_last or is_far:
             shaped = booster.predict(part, raw=True, rounds=last)
         else:
             shaped = booster.predict(part, raw=True, rounds=(first, last), init_score=scores)
@@ -116,7 +119,7 @@ def _parts(booster: Booster, j: int, values: Floats) -> Any:
     there = values[np.isfinite(values)]
     if len(np.unique(there)) < 2:
         return
-    edges = np.unique(np.quantile(there, [0, 0.25, 0.5, 0.75, 1]))
+    edges = np.unique(quantiles(there, [0, 0.25, 0.5, 0.75, 1]))
     for k, (low, high) in enumerate(pairwise(edges)):
         inside = (values >= low if k == 0 else values > low) & (values <= high)
         yield f"{low:.4g} to {high:.4g}", inside

@@ -4,15 +4,17 @@ In: a model, rows, labels. Out: one HTML document that loads nothing.
 """
 
 import json
+import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from sapwood import __version__
+from sapwood.data.html import escape
 from sapwood.errors import DataError, ParameterError, SapwoodError
 from sapwood.metric import curves
 from sapwood.model.booster import Booster
@@ -21,6 +23,7 @@ from sapwood.report import facts as looking
 from sapwood.report import findings, svg
 from sapwood.report import trees as drawing
 from sapwood.report.scores import Score, scores
+from sapwood.report.spread import histogram, quantiles
 from sapwood.report.svg import Chart, number, short
 
 MAX_COLUMNS = 15
@@ -46,6 +49,7 @@ class Subject:
     train_label: Any = None
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a figure that is not finite is shown as a dash
 def make(booster: Booster, X: Any, y: Any, *, train: tuple[Any, Any] | None = None, title: str = "Model report") -> str:
     """The document; `sapwood.report.report` has the arguments."""
     start = time.monotonic()
@@ -88,10 +92,12 @@ def make(booster: Booster, X: Any, y: Any, *, train: tuple[Any, Any] | None = No
         "FOOT": f"Made by Sapwood {escape(__version__)} in {seconds:.1f} s from {rows.n_rows:,} rows. "
         "The page loads nothing from anywhere.",
     }  # fmt: skip
-    document = _asset("report.html")
-    for name, text in parts.items():
-        document = document.replace(f"{{{{{name}}}}}", text)
-    return document
+    return _filled(_asset("report.html"), parts)
+
+
+def _filled(template: str, parts: Mapping[str, str]) -> str:
+    """The template with a part in the place of each `{{NAME}}`; what looks like a place inside a part remains."""
+    return re.sub(r"\{\{([A-Z]+)\}\}", lambda place: parts[place[1]], template)
 
 
 def _asset(name: str) -> str:
@@ -195,7 +201,7 @@ def _target(it: Subject) -> str:
         ]
         return _figure(svg.bars(rows, "classes of the target", "c3"), "The target.")
     label = it.label if it.label.ndim == 1 else it.label[:, 0]
-    counts, edges = np.histogram(label, 30)
+    counts, edges = histogram(label, 30)
     chart = Chart((edges[0], edges[-1]), (0, float(counts.max())), label="histogram of the target", xlabel="target",
                   ylabel="rows", size=(460, 190))  # fmt: skip
     chart.columns(edges.tolist(), counts.tolist(), "c3")
@@ -275,7 +281,7 @@ def _confusion(label: Any, chosen: Any, names: Any) -> str:
 
 def _regression(label: Any, p: Any) -> str:
     kept = findings.spaced(len(label), 600)
-    low, high = np.quantile(np.concatenate([label, p]), [0.002, 0.998])
+    low, high = quantiles(np.concatenate([label, p]), [0.002, 0.998])
     chart = Chart((low, high), (low, high), label="predicted and actual", xlabel="prediction", ylabel="label",
                   size=(380, 320))  # fmt: skip
     inside = [k for k in kept if low <= label[k] <= high and low <= p[k] <= high]
@@ -285,8 +291,8 @@ def _regression(label: Any, p: Any) -> str:
     groups = [part for part in np.array_split(order, 10) if len(part)]
     xs, means = [float(p[part].mean()) for part in groups], [float(label[part].mean()) for part in groups]
     error = label - p
-    reach = float(np.quantile(np.abs(error), 0.99)) or 1.0
-    counts, edges = np.histogram(np.clip(error, -reach, reach), 31)
+    reach = float(quantiles(np.abs(error), 0.99)) or 1.0
+    counts, edges = histogram(np.clip(error, -reach, reach), 31)
     other = Chart((-reach, reach), (0, float(counts.max())), label="residuals", xlabel="label − prediction",
                   ylabel="rows", size=(380, 320))  # fmt: skip
     other.columns(edges.tolist(), counts.tolist())
@@ -394,15 +400,19 @@ def _model(it: Subject) -> str:
         ["Sapwood", escape(__version__)],
     ]  # fmt: skip
     params = dict(sorted(booster.params.items()))
-    listed = escape(json.dumps(params, indent=2, default=str))
-    chosen = f"<h3>What the automatic fit chose</h3><pre>{escape(str(booster.chosen))}</pre>" if booster.chosen else ""
+    listed = escape(json.dumps(params, indent=2, default=str), lines=True)
+    chosen = ""
+    if booster.chosen:
+        story = escape(str(booster.chosen), lines=True)
+        chosen = f"<h3>What the automatic fit chose</h3><pre>{story}</pre>"
     code = escape(
         "import sapwood as sw\n\n"
         'model = sw.load("model.sapwood")\n'
         f'assert model.fingerprint() == "{fingerprint}"\n\n'
         "# Training again on the same rows, with the same settings and seed, gives the same bytes:\n"
         "# on any number of threads, on any machine.\n"
-        f'# Dataset(X, y).fingerprint() must be "{booster.data_fingerprint[:16]}..."'
+        f'# Dataset(X, y).fingerprint() must be "{booster.data_fingerprint[:16]}..."',
+        lines=True,
     )
     return (
         table(["", ""], about, "about") + chosen

@@ -84,7 +84,7 @@ def _guess(booster: Booster, label: Floats, prediction: Floats) -> Floats:
     if booster.objective in ("absolute_error", "mape"):
         middle = np.median(label, axis=0)
     elif booster.objective == "quantile" and not isinstance(level := booster.fields["quantile_alpha"], list):
-        middle = np.quantile(label, level, axis=0)
+        middle = np.quantile(label, level, axis=0)  # labels are far from the largest numbers
     else:
         middle = label.mean(axis=0)
     return np.broadcast_to(middle, prediction.shape).astype(np.float64) if np.ndim(middle) in (0, 1) else label

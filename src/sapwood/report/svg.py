@@ -5,11 +5,12 @@ In: numbers. Out: text of SVG elements.
 
 from collections.abc import Sequence
 from decimal import Decimal
-from html import escape
 from math import ceil, floor, isfinite
 from typing import Any
 
 import numpy as np
+
+from sapwood.data.html import escape
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -33,7 +34,7 @@ def ticks(low: float, high: float, n: int = 5) -> list[float]:
         return [low]
     step = float(f"1e{Decimal((high - low) / n).adjusted()}")  # the power of ten below, without a logarithm
     step *= next((k for k in (1, 2, 5, 10) if (high - low) / (k * step) <= n), 10)
-    return [round(k * step, 12) for k in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)]
+    return [float(f"{k * step:.12g}") for k in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)]
 
 
 def _open(width: float, height: float, label: str) -> str:

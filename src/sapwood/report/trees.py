@@ -3,11 +3,11 @@
 In: a model. Out: drawings of some of its trees, to open one by one.
 """
 
-from html import escape
 from typing import Any
 
 import numpy as np
 
+from sapwood.data.html import escape
 from sapwood.model.booster import Booster
 from sapwood.report.svg import number, short
 

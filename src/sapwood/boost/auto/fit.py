@@ -29,6 +29,7 @@ from sapwood.data.dealt import total
 from sapwood.device import host
 from sapwood.errors import ParameterError, warn
 from sapwood.model.booster import Booster
+from sapwood.printable import printable
 
 T = TypeVar("T")
 LEAST_LIMIT = 0.02  # part of a time limit that is not planned with
@@ -327,7 +328,8 @@ class _Fit:
         """Print how a candidate has done, where `verbose` asks for it."""
         if self.verbose:
             loss = f"{one.metric.name} {one.value:.6g}"
-            print(f"{one.candidate.name}: {loss} after {one.best_round} rounds, {one.seconds:.1f} s", flush=True)
+            line = f"{one.candidate.name}: {loss} after {one.best_round} rounds, {one.seconds:.1f} s"
+            print(printable(line), flush=True)
 
     def model(self) -> tuple[Booster, list[float], bool, float]:
         """The blend, which part of it each candidate is, whether it was trained on all rows, and its factor."""

@@ -5,6 +5,8 @@ In: facts of the fit. Out: a few plain sentences, and the same figures as values
 
 from dataclasses import dataclass
 
+from sapwood.printable import printable
+
 
 @dataclass(frozen=True)
 class Tried:
@@ -62,6 +64,6 @@ class Chosen:
         if self.factor != 1:
             lines.append(f"Its scores are times {self.factor:.3g}: by the held-out rows, labels have so little noise.")
         lines.append(f"All took {self.seconds:.2f} s.")
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))
 
     __repr__ = __str__

@@ -13,6 +13,7 @@ from sapwood.errors import ParameterError, suggest, warn
 from sapwood.metric import Metric
 from sapwood.model.booster import Booster
 from sapwood.params.types import Integer, Number
+from sapwood.printable import printable
 
 __all__ = ["Callback", "Round", "early_stopping", "log", "progress", "prune", "record", "time_limit"]
 
@@ -116,7 +117,7 @@ def progress(every: int | bool = 1) -> Callback:
             for name, values in view.measured.items()
             for metric, value in values.items()
         ]
-        line = f"[{view.index + 1}]" + ("".join(measured) or "  no validation set, so nothing is measured")
+        line = f"[{view.index + 1}]" + (printable("".join(measured)) or "  no validation set, so nothing is measured")
         if every is True and sys.stdout.isatty():
             line = f"{_bar(view, start)} {line}"
             print(f"\r{line}\033[K", end="\n" if view.last else "", flush=True)  # clears the old line's rest

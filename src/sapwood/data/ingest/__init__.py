@@ -16,7 +16,7 @@ from sapwood.data.ingest.arrays import TIMES, as_array, column_of, from_fields, 
 from sapwood.data.ingest.columns import Columns, is_sparse
 from sapwood.data.ingest.frames import frame_of, from_frame, take_column
 from sapwood.data.ingest.records import of_records
-from sapwood.data.ingest.refusals import INSTEAD, check_shape, names_differ
+from sapwood.data.ingest.refusals import INSTEAD, check_names, check_shape, names_differ
 from sapwood.data.ingest.vectors import check_label_size, floats, group, init_score, label, part_of_vector, weight
 from sapwood.data.lists import Lists
 from sapwood.data.times import Times
@@ -24,8 +24,8 @@ from sapwood.device.arrays import is_there, to_host
 from sapwood.errors import DataError
 
 __all__ = [
-    "Columns", "align", "as_categories", "check_label_size", "check_shape", "encode", "floats", "group", "init_score",
-    "is_sparse", "label", "one_row", "part_of_vector", "read", "rename", "take_column", "weight",
+    "Columns", "align", "as_categories", "check_label_size", "check_names", "check_shape", "encode", "floats", "group",
+    "init_score", "is_sparse", "label", "one_row", "part_of_vector", "read", "rename", "take_column", "weight",
 ]  # fmt: skip
 
 
@@ -189,7 +189,7 @@ def encode(
         except ColumnTypeError as cause:
             found.append(str(cause))
     if found:
-        raise ColumnTypeError("\n".join(found))
+        raise ColumnTypeError(*found)
     return replace(columns, table=table)
 
 
@@ -202,17 +202,6 @@ def as_categories(column: NDArray[Any] | Coded, where: str) -> Coded:
     if isinstance(column, Lists):
         raise ColumnTypeError(f"{where} has lists, and categories elsewhere; use one of them.")
     return column if isinstance(column, Coded) else of_numbers(column, None, where)
-
-
-def check_names(names: Sequence[str]) -> None:
-    """Raise on a name with half of a surrogate pair, which has no UTF-8 and so no place in a model file."""
-    for name in names:
-        try:
-            name.encode()
-        except UnicodeEncodeError:
-            raise DataError(
-                f"the column name {name!r} is no Unicode text, so no file can hold it; rename it."
-            ) from None
 
 
 def rename(columns: Columns, names: Sequence[str]) -> Columns:

@@ -34,7 +34,10 @@ def wrap(X: Any, what: str) -> Any:
     try:
         return nw.from_native(X, pass_through=True, allow_series=True)
     except nw.exceptions.DuplicateError as cause:
-        raise DataError(f"The names of the columns of {what} must be unique. {cause}") from cause
+        twice = ", ".join(str(cause).split("\n- ")[1:]) or "not"
+        raise DataError(
+            f"The names of the columns of {what} must be unique: {twice}. Rename such columns, or leave them out."
+        ) from cause
 
 
 def frame_of(X: Any, what: str) -> "nw.DataFrame[Any] | None":
@@ -101,7 +104,7 @@ def from_frame(
             if not differences or name in set(wanted or ()):
                 wrong.append(str(cause))
     if wrong:
-        raise (DataError if wrong == [differences] else ColumnTypeError)("\n".join(wrong))
+        raise (DataError if wrong == [differences] else ColumnTypeError)(*wrong)
     return Columns(table, names, *frame.shape)
 
 

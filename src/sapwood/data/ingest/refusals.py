@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sapwood.data import sparse
 from sapwood.data.categories import ColumnTypeError
 from sapwood.errors import DataError
+from sapwood.printable import SURROGATE
 
 # What to do about a column that is not a number, by a word in the name of its dtype; the first that fits.
 ADVICE = {
@@ -29,6 +30,7 @@ ADVICE = {
     "void|record": "a structured array is a table if it is 1-D and its fields are numbers or text.",
     "": "convert it to numbers.",
 }
+MAX_DTYPE = 120  # characters of the name of a dtype in an error
 # What to give in place of some things that are not tables, by the name of their type.
 INSTEAD = {
     "Dataset": ": a Dataset keeps bins only, so the one it was made of",
@@ -50,7 +52,9 @@ def refusal(where: str, dtype: Any) -> DataError:
             f"labels are numbers, classes their indices, such as numpy.unique({where}, return_inverse=True)[1]; "
             "SapwoodClassifier takes classes of any kind."
         )
-    return ColumnTypeError(f"{where} has dtype {dtype}, which is neither numeric nor boolean: {advice}")
+    shown = str(dtype)
+    shown = shown if len(shown) <= MAX_DTYPE else f"{shown[:MAX_DTYPE]}..."  # that of nested values has no end
+    return ColumnTypeError(f"{where} has dtype {shown}, which is neither numeric nor boolean: {advice}")
 
 
 def refuse_sparse(X: Any, what: str) -> None:
@@ -74,6 +78,16 @@ def names_differ(has: Sequence[str], wanted: Sequence[str]) -> str:
     return (
         f"The columns of X are not those seen in training. {said}Pass the columns of the training data, in any order."
     )
+
+
+def check_names(names: Sequence[str] | None) -> None:
+    """Raise where the name of a column cannot be written to a file; numbers are names that nobody gave."""
+    for place, name in enumerate(names or ()):
+        if SURROGATE.search(name):
+            raise DataError(
+                f"the name of column {place}, {name!r}, has half of a surrogate pair, which no file can hold. "
+                "Rename the column."
+            )
 
 
 MAX_ROWS = 2**31 - 1  # the core counts rows in 32 bits

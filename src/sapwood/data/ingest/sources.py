@@ -209,7 +209,7 @@ def _opened(path: Path, kind: str, how: Callable[[Path], Any]) -> Any:
     """What a library makes of a file; its errors as ours."""
     try:
         return how(path)
-    except (_arrow().ArrowException, OSError) as cause:
+    except (_arrow().ArrowException, OSError, UnicodeDecodeError) as cause:
         raise DataError(f"{path} cannot be read as {kind}: {(str(cause).splitlines() or ['?'])[0]}") from cause
 
 
@@ -220,7 +220,7 @@ def _read_file(path: Path, columns: Sequence[str] | None, types: dict[str, Any],
     read = {"parquet": _parquet, "feather": _feather}.get(str(kind))
     try:
         yield from _csv(path, str(kind), columns, types, thrift) if read is None else read(path, columns, thrift)
-    except (pa.ArrowException, OSError, KeyError) as cause:
+    except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as cause:
         raise DataError(f"{path} cannot be read as {kind}: {(str(cause).splitlines() or ['?'])[0]}") from cause
 
 
@@ -250,6 +250,7 @@ def _parquet(path: Path, columns: Sequence[str] | None, thrift: Thrift) -> Itera
             thrift.room(_parquet_bytes(file.metadata, columns, buffer), f"reading {path}")
         rows = batch_rows(file.schema_arrow, columns, thrift)
         for batch in file.iter_batches(rows, columns=columns and list(columns), use_threads=False):
+            batch.validate(full=True)
             yield pa.Table.from_batches([batch])
 
 
@@ -278,6 +279,7 @@ def _feather(path: Path, columns: Sequence[str] | None, thrift: Thrift) -> Itera
         rows = batch_rows(file.schema, columns, thrift)
         for k in range(file.num_record_batches):
             table = pa.Table.from_batches([file.get_batch(k)])
+            table.validate(full=True)  # else offsets that lead outside of the values would be followed
             table = table if columns is None else table.select(list(columns))
             for first in range(0, table.num_rows, rows):
                 yield table.slice(first, rows)

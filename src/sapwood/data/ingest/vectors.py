@@ -21,6 +21,7 @@ from sapwood.reduce import Reduce
 
 MIN_LABEL = 1 / MAX_SCORE  # squares of labels must stay above 0 in float64
 MAX_WEIGHT = 1e100  # weights are multiplied with losses and summed, and both must stay finite
+MIN_WEIGHT = 1 / MAX_WEIGHT  # of the largest one, so that what is multiplied with it stays above 0
 
 
 def label(y: Any, n_rows: int, what: str = "y", reduce: Reduce | None = None) -> NDArray[np.float64]:
@@ -70,7 +71,7 @@ def part_of_vector(name: str, values: NDArray[np.float64], n_rows: int, what: st
 def weight(
     w: Any, n_rows: int, what: str = "sample_weight", reduce: Reduce | None = None
 ) -> NDArray[np.float64] | None:
-    """Check sample weights, (n_rows) from 0 to 1e100; a copy. None: all rows count once.
+    """Check sample weights, (n_rows) from 0 to 1e100, the largest from 1e-100 on; a copy. None: all rows count once.
 
     Some row must have a positive weight, of any holder where rows are dealt (`reduce`).
     """
@@ -81,8 +82,13 @@ def weight(
     if values.ndim != 1:
         raise DataError(f"{what} must be a 1-D array of length {n_rows}, got one of shape {values.shape}.")
     part_of_vector("weight", values, n_rows, what)
-    if not dealt.total(reduce, int(values.any())):
+    largest = float(values.max(initial=0.0))
+    if not dealt.total(reduce, int(largest > 0)):
         raise DataError(f"The {what} of all rows is zero; at least one weight must be positive.")
+    if not dealt.total(reduce, int(largest >= MIN_WEIGHT)):
+        raise DataError(
+            f"{what} is at most {largest:g}; gradients times weights below {MIN_WEIGHT:g} are 0. Scale them."
+        )
     return values
 
 

@@ -111,6 +111,7 @@ class Reader:
         if request.feature_names is not None:
             columns = ingest.rename(columns, request.feature_names)
         if self.n_columns < 0:
+            ingest.check_names(columns.names)
             self.names, self.n_columns = columns.names, columns.n_columns
             self.given = frozenset(vectors)
         if isinstance(self.categorical, list) and self.names is not None and request.reference is None:

@@ -101,6 +101,8 @@ class Head:
             texts = all(type(one) is str for one in names) and len(set(names)) == n > 0
             if not sizes or not texts or type(learned.n_rows) is not int or type(learned.named) is not bool:
                 raise ValueError("its parts do not fit together")
+            if flaw := derived.flaw(learned.times, n, known):
+                raise ValueError(f"it breaks the rule '{flaw}'")
             head = cls(learned, bins, fields["request"], fields["slots"], fields["group_rows"])
             head.checksums, head.unseen, head.fingerprint = fields["checksums"], unseen, fields["fingerprint"]
             return head

@@ -14,6 +14,7 @@ from sapwood.errors import ParameterError
 from sapwood.model.booster import Booster
 from sapwood.model.combinations import sizes_of
 from sapwood.model.linear import Linear
+from sapwood.printable import printable
 
 SOURCE = """\
 /* Written by sapwood. {about}
@@ -181,7 +182,7 @@ def write(booster: Booster, name: str = "model") -> str:
     return SOURCE.format(
         name=name,
         NAME=name.upper(),
-        about=f"{booster.objective}: {booster.n_rounds} rounds, {trees.n_trees} trees.".replace("*/", "* /"),
+        about=_comment(f"{booster.objective}: {booster.n_rounds} rounds, {trees.n_trees} trees."),
         coded=CODED.format(name=name) if booster.categories else "",
         categories="".join(_category(f"{name}_category_{j}", own.values) for j, own in booster.categories.items()),
         tables="".join(tables),
@@ -271,6 +272,11 @@ def _table(name: str, values: Iterable[Any], about: str = "") -> str:
     found = [str(value) for value in values] or ["0"]
     lines = ",\n  ".join(", ".join(found[at : at + 16]) for at in range(0, len(found), 16))
     return f"static const {name}[{len(found)}] = {{{lines}}};{f' /* {about} */' if about else ''}\n"
+
+
+def _comment(text: str) -> str:
+    """Text for the inside of a comment, which cannot end it: it is one line, so no backslash joins `*` and `/`."""
+    return printable(text).replace("*/", "* /")
 
 
 def _number(x: float) -> str:

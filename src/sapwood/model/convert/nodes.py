@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.errors import ModelFormatError
+from sapwood.errors import ModelFormatError, ParameterError
 from sapwood.model.trees import DTYPES, Trees
 
 Floats = NDArray[np.float64]
@@ -137,7 +137,19 @@ def at_most(threshold: Floats) -> NDArray[np.float32]:
     """The largest float32 that is not above each threshold, so that both give the same answer for every float32."""
     largest = np.finfo(np.float32).max
     near = np.clip(threshold, -largest, largest).astype(np.float32)
-    return np.where(near.astype(np.float64) > threshold, np.nextafter(near, np.float32(-np.inf)), near)
+    with np.errstate(over="ignore"):  # there is none that is finite below the smallest one
+        lower = np.nextafter(near, np.float32(-np.inf))
+    return np.where(near.astype(np.float64) > threshold, lower, near)
+
+
+def check_single(values: Floats, whose: str) -> None:
+    """Raise if leaves have values that the float32 of a format cannot hold."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > float(np.finfo(np.float32).max):
+        raise ParameterError(
+            f"the model adds {largest:.3g} in a leaf, and {whose} holds numbers up to 3.4e38. Train on labels of a "
+            "smaller unit, or export to C."
+        )
 
 
 def below(limit: Floats) -> Floats:

@@ -13,7 +13,7 @@ from sapwood.data.categories import UNSEEN
 from sapwood.data.crosses import CENTRED
 from sapwood.errors import ParameterError
 from sapwood.model.booster import Booster
-from sapwood.model.convert.nodes import at_most
+from sapwood.model.convert.nodes import at_most, check_single
 
 OPSET, ML_OPSET = 17, 3
 ML = "ai.onnx.ml"
@@ -199,6 +199,8 @@ def _ensemble(booster: Booster, columns: list[int]) -> dict[str, Any]:
     if (trees.set >= 0).any():
         nodes = _with_sets(booster, nodes)
     at, target, weight = _targets(booster, columns)
+    check_single(1.0 / booster._divisor * weight, "ONNX")
+    check_single(booster.base, "ONNX")
     n_more = booster.n_outputs * len(columns)
     return {
         **{f"nodes_{name}": array.tolist() for name, array in nodes.items()},

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sapwood.errors import ParameterError
 from sapwood.model.booster import Booster
-from sapwood.model.convert.nodes import at_most
+from sapwood.model.convert.nodes import at_most, check_single
 from sapwood.version import VERSION
 
 # ours -> XGBoost's name, the part of the document that says more, and the base score that is a raw score of 0
@@ -89,7 +89,9 @@ def _tree(booster: Booster, which: int) -> dict[str, Any]:
     n = len(left)
     parent = np.full(n, NO_PARENT)
     parent[left[~leaf]] = parent[left[~leaf] + 1] = np.flatnonzero(~leaf)
-    value = (1.0 / booster._divisor * trees.value[at] + np.where(leaf, base, 0.0)).astype(np.float32)
+    exact = 1.0 / booster._divisor * trees.value[at] + np.where(leaf, base, 0.0)
+    check_single(exact[leaf], "XGBoost's format")
+    value = _single(exact)
     number = np.where(leaf, value, _strictly_above(trees.threshold[at]))
     return {
         "id": which,
@@ -107,8 +109,8 @@ def _tree(booster: Booster, which: int) -> dict[str, Any]:
         "split_type": [0] * n,
         "default_left": trees.missing_left[at].tolist(),
         "base_weights": _floats(value),
-        "loss_changes": _floats(2.0 * trees.gain[at]),
-        "sum_hessian": _floats(trees.cover[at]),
+        "loss_changes": _floats(_single(2.0 * trees.gain[at])),
+        "sum_hessian": _floats(_single(trees.cover[at])),
         "categories": [],
         "categories_nodes": [],
         "categories_segments": [],
@@ -121,6 +123,12 @@ def _strictly_above(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):
         above = np.nextafter(at_most(threshold), np.float32(np.inf))
     return np.minimum(above, np.finfo(np.float32).max)
+
+
+def _single(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The nearest finite float32."""
+    largest = np.finfo(np.float32).max
+    return np.clip(values, -largest, largest).astype(np.float32)
 
 
 def _floats(values: NDArray[Any]) -> list[float]:

@@ -190,8 +190,9 @@ def sage(ask: Ask) -> Floats:
         prediction = ask.booster._predict_columns(mixed, ask.n_jobs)
         apart = prediction.reshape(judge.n_rows, n_other, *prediction.shape[1:])
         sums = apart[:, 0]
-        for k in range(1, n_other):  # in the order of the background: the same bits on every machine
-            sums = sums + apart[:, k]
+        with np.errstate(over="ignore", invalid="ignore"):  # the metric refuses what is not finite
+            for k in range(1, n_other):  # in the order of the background: the same bits on every machine
+                sums = sums + apart[:, k]
         return judge.badness(sums / n_other)
 
     nothing, total = badness(set()), np.zeros(len(groups))

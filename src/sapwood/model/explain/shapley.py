@@ -21,6 +21,7 @@ from sapwood.device.threads import threads
 from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.model.explain.by_definition import enumerated
 from sapwood.model.trees import Trees
+from sapwood.printable import printable
 
 if TYPE_CHECKING:
     from sapwood.model.booster import Booster
@@ -378,7 +379,7 @@ def why(booster: Booster, row: Any, *, n: int = 5, output: int | str | None = No
         lines.append(f"  {abs(values[j]):.4g} {'more' if values[j] > 0 else 'less'} because {cause}")
     if len(reasons) < np.count_nonzero(values):
         lines.append(f"  {abs(rest):.4g} {'more' if rest > 0 else 'less'} for the other columns together")
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def _shown(booster: Booster, column: int, value: float) -> str:
@@ -416,7 +417,8 @@ class _Ask:
             pairs = self.core.explain(self.columns.table, background, True, *rest)
             pairs = pairs + pairs.swapaxes(-1, -2)
             diagonal = np.arange(values.shape[-1])
-            pairs[..., diagonal, diagonal] = values - pairs.sum(axis=-1)
+            with np.errstate(over="ignore", invalid="ignore"):  # of effects near the largest numbers
+                pairs[..., diagonal, diagonal] = values - pairs.sum(axis=-1)
             values = pairs
         if self.booster.n_internal > self.booster.n_columns and not self.internal:
             shares = self.booster.shares
