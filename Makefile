@@ -46,7 +46,7 @@ types: $(VENV)/dev ## mypy, strict
 rooms: $(VENV)/dev ## which part may know which: imports, includes, the law's forbidden words
 	$(PY) tools/rooms.py
 
-size: $(VENV)/dev ## lines of every folder against its budget
+size: $(VENV)/dev ## tokens of every package against its budget
 	$(PY) tools/size.py
 
 tiny: $(VENV)/dev ## the smoke suite, in seconds
