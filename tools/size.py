@@ -296,7 +296,7 @@ def without_literals(text: str) -> str:
 
 def kind_of_block(head: str, parent: str) -> str:
     """Say what a brace opens, from the text before it and the kind of the block around it."""
-    head = re.sub(r"^\s*(template\s*<[^{}]*?>\s*(?=\w))+", "", head).strip()
+    head = without_template(head)
     if not head:
         return "block"
     if head[-1] in "=(,?:" or head.endswith("return"):
@@ -308,6 +308,11 @@ def kind_of_block(head: str, parent: str) -> str:
     if re.match(r"(struct|class|union)\b", head) and parent in ("namespace", "class"):
         return "class"
     return "function" if "(" in head and parent in ("namespace", "class") else "block"
+
+
+def without_template(head: str) -> str:
+    """Return the text before a brace without the parameters of a template."""
+    return re.sub(r"^\s*(template\s*<[^{}]*?>\s*(?=\w))+", "", head).strip()
 
 
 @dataclass
@@ -377,7 +382,7 @@ def native_members(text: str) -> Iterator[tuple[int, str, int]]:
     for block in blocks(text):
         if block.kind == "class":
             statements = re.sub(r"\b(public|private|protected)\s*:", "", block.text).split(";")
-            name = re.search(r"\b(?:struct|class|union)\s+(?:alignas\(\d+\)\s*)?(\w+)", block.head)
+            name = re.search(r"\b(?:struct|class|union)\s+(?:alignas\(\d+\)\s*)?(\w+)", without_template(block.head))
             n_members = sum(map(members_of_statement, statements))
             yield line_of(text, block.first), name[1] if name else block.head.strip(), n_members
 

@@ -122,40 +122,58 @@ def test_rooms_sees_a_wrong_include(
 def size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.syspath_prepend(str(HOUSE / "tools"))
     module = importlib.import_module("size")
-    monkeypatch.setattr(module, "HOUSE", tmp_path)
+    monkeypatch.setattr(module, "ROOT", tmp_path)
     return module
 
 
-LONG = "\n".join(["    step();"] * 81)
-MEMBERS = "\n".join(f"    double x{n}, y{n} = 1.0;" for n in range(13))
+STEPS = "\n".join(["    step();"] * 151)  # 604 tokens
+LINES = "\n".join(["    x = 1"] * 200)  # 600 tokens, and the head of the function
+MEMBERS = "\n".join(f"    double x{n}, y{n} = 1.0;" for n in range(11))
+FIELDS = "\n".join(f"    x{n}: float" for n in range(21))
 
 
 @pytest.mark.parametrize(
     ("name", "source", "complaint"),
     [
-        ("new.py", "x = 1\n" * 601, "601 lines, a file"),
-        ("new.h", "\n" * 601, "601 lines, a file"),
-        ("new.py", f"class A:\n    def f():\n{LONG.replace('    ', '        ')}", "new.py:2: f has 82 lines"),
-        ("new.cpp", f"namespace a {{\n\nvoid A::f(int n) const {{\n{LONG}\n}}\n}}", "new.cpp:3: A::f has 83 lines"),
-        ("new.h", f"template <class T>\nint f(T n) {{\n  if (n) {{\n{LONG}\n  }}\n}}", "new.h:1: f has 86 lines"),
-        ("new.h", f"struct A : B {{\n A(int n) : n{{n}}, m(n) {{\n{LONG}\n}}\n}};", "new.h:2: A has 83 lines"),
-        ("new.h", f"struct A {{\n{MEMBERS}\n}};", "new.h:1: A has 26 data members"),
-        ("new.h", f"class A {{\n public:\n  A() {{ f(); }}\n  int g(int, int);\n{MEMBERS}\n}};", "A has 26 data"),
-        ("new.py", "class A:\n" + "".join(f"    x{n}: int\n" for n in range(26)), "A has 26 data members"),
-        ("new.py", "class A:\n  def f(self):\n" + "".join(f"    self.x{n} = 1\n" for n in range(26)), "A has 26 data"),
+        ("new.py", f"def f():\n{LINES}\n", "f has 605 tokens"),
+        ("new.py", "x = 1\n" * 1667, "5,001 tokens"),
+        ("new.py", f"class A:\n{FIELDS}\n", "A has 21 data members"),
+        (
+            "new.py",
+            "class A:\n    def f(self):\n" + "\n".join(f"        self.x{n} = {n}" for n in range(21)),
+            "A has 21 data members",
+        ),
+        ("new.h", f"inline void f() {{\n{STEPS}\n}}\n", "f has 611 tokens"),
+        ("new.cpp", f"namespace n {{\nvoid A::f(int x) const {{\n{STEPS}\n}}\n}}\n", "A::f has 615 tokens"),
+        ("new.cu", f"template <class T>\n__global__ void f(T x) {{\n{STEPS}\n}}\n", "f has 618 tokens"),
+        ("new.h", f"struct A {{\n{MEMBERS}\n}};\n", "A has 22 data members"),
+        ("new.h", f"template <class T>\nclass A : public B<T> {{\n{MEMBERS}\n}};\n", "A has 22 data members"),
     ],
 )
 def test_size_sees_what_is_too_large(size: ModuleType, name: str, source: str, complaint: str) -> None:
-    path = size.HOUSE / name
+    path = size.ROOT / name
     path.write_text(source)
     found = list(size.excesses(path))
     assert len(found) == 1 and complaint in found[0]
 
 
+@pytest.mark.parametrize(
+    ("source", "n_tokens"),
+    [
+        ("x = 1\n", 3),
+        ('"""A docstring."""\nx: dict[str, int] = {}  # a comment\n', 5),
+        ("def f(a: int, *, b: str = '') -> list[int]:\n    return g(a)\n", 20),
+        ('x = f"{a + 1} and {b}"\n', 11),
+    ],
+)
+def test_comments_docstrings_and_annotations_are_free(size: ModuleType, source: str, n_tokens: int) -> None:
+    assert len(size.python_tokens(source)) == n_tokens
+
+
 def test_size_sees_no_more_than_there_is(size: ModuleType) -> None:
     """Neither values in braces, nor methods, types, constants and the fields of inner classes are members."""
     inner = "struct Inner {\n" + "".join(f"    std::map<int, int> m{n};\n" for n in range(20)) + "  };\n"
-    path = size.HOUSE / "new.h"
+    path = size.ROOT / "new.h"
     path.write_text(
         f"struct A {{\n  {inner}{inner}  Inner a{{1, 2}};\n  std::function<void(int, int)> f = nullptr;\n"
         + "  static constexpr int x = 1, y = 2;\n  using T = int;\n  int g(int, int) const;\n" * 9
