@@ -28,13 +28,19 @@ def short(text: Any, limit: int = 28) -> str:
     return escape(text if len(text) <= limit else f"{text[: limit - 1]}…")
 
 
+ROUNDING = Decimal("1e-9")  # of a step, by which a tick may lie outside
+
+
 def ticks(low: float, high: float, n: int = 5) -> list[float]:
     """About `n` round numbers between two."""
     if not high > low:
         return [low]
-    step = float(f"1e{Decimal((high - low) / n).adjusted()}")  # the power of ten below, without a logarithm
-    step *= next((k for k in (1, 2, 5, 10) if (high - low) / (k * step) <= n), 10)
-    return [float(f"{k * step:.12g}") for k in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)]
+    span = Decimal(high) - Decimal(low)  # a difference of floats may be infinite
+    power = Decimal(1).scaleb((span / n).adjusted())
+    step = power * next((k for k in (1, 2, 5, 10) if span / (k * power) <= n), 10)
+    first = ceil(Decimal(low) / step - ROUNDING)
+    last = floor(Decimal(high) / step + ROUNDING)
+    return [float(k * step) for k in range(first, last + 1)]
 
 
 def _open(width: float, height: float, label: str) -> str:

@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 import sapwood as sw
 from sapwood.errors import DataError
+from sapwood.report import svg
 from sapwood.report.scores import scores
 
 SECTIONS = ("summary", "scores", "data", "learning", "predictions", "segments", "importance", "rows", "trees", "model")
@@ -52,6 +53,16 @@ class _Tags(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag not in ("circle", "rect", "line", "polyline", "polygon", "path"):
             assert self.opened.pop() == tag
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(-1.7e308, 1.7e308), (0.0, 5e-324), (1e15, 1e15 + 0.25), (-3.0, 4.0), (0, 1)]
+)
+def test_ticks_are_few_and_lie_between_the_ends(low: float, high: float) -> None:
+    values = svg.ticks(low, high)
+    assert 1 <= len(values) <= 7
+    assert values == sorted(values)
+    assert all(np.isfinite(values))
 
 
 def test_a_page_about_two_classes(case: SimpleNamespace, tmp_path: Path) -> None:
