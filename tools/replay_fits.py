@@ -57,7 +57,7 @@ def labels(task: str, X: Floats) -> NDArray[Any]:
     if task == "four classes":
         return np.digitize(noisy, [1.0, 1.8, 2.6])
     if task == "counts":
-        return np.floor(2 * np.abs(noisy))
+        return np.asarray(np.floor(2 * np.abs(noisy)))
     return np.stack([noisy, signal(X) * uniform(22, n_rows)], axis=1)  # two targets
 
 
@@ -157,7 +157,7 @@ def predictions() -> Iterator[tuple[str, NDArray[Any]]]:
     X = features(600)
     y = labels("regression", X)
     model = sapwood.SapwoodRegressor(n_estimators=20, conformal="cv+").fit(X, y)
-    yield "conformal intervals", np.asarray(model.predict_interval(X))
+    yield "conformal intervals", np.asarray(model.interval(X))
     table = with_text(X)[:, [1, 5]]
     encoder = sapwood.OrderedTargetEncoder()
     yield "encoder", np.asarray(encoder.fit_transform(table, y))

@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 import sapwood
@@ -185,6 +186,24 @@ def test_size_sees_no_more_than_there_is(size: ModuleType) -> None:
         ("Inner", 20),
         ("A", 4),
     ]
+
+
+@pytest.fixture
+def replay(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(HOUSE / "tools"))
+    return importlib.import_module("replay")
+
+
+def test_replay_names_the_first_node_that_differs(replay: ModuleType) -> None:
+    X = np.arange(200.0).reshape(100, 2)
+    data = sapwood.Dataset(X, (X[:, 0] > 60) + 0.1 * (X[:, 0] > 100))
+    old = sapwood.train({"n_estimators": 2, "max_leaves": 2}, data)
+    same = sapwood.train({"n_estimators": 2, "max_leaves": 2}, data)
+    deeper = sapwood.train({"n_estimators": 2, "max_leaves": 3}, data)
+    more = sapwood.train({"n_estimators": 3, "max_leaves": 2}, data)
+    assert replay.difference(old, same) == "the trees are the same; parameters that differ: none"
+    assert replay.difference(old, deeper).startswith("tree 0: node ")
+    assert replay.difference(old, more) == "there were 2 trees and there are 3; those of both are the same"
 
 
 def test_no_test_file_imports_another_one() -> None:
