@@ -25,7 +25,7 @@ MAX_FUNCTION = 600
 MAX_MEMBERS = 20
 
 # All of src/ in tokens. 553,000 are allowed from the end of the work on its structure on.
-MAX_SOURCES = 587_200
+MAX_SOURCES = 588_000
 # Above the limits today, and to be parted; the parameter table alone may stay.
 LARGE_FILES = {
     "src/sapwood/core/cpu/data/binned.cpp",
@@ -113,7 +113,7 @@ BUDGETS = {
     "src/sapwood/boost/leaves": 4_300,
     "src/sapwood/boost/loops": 2_800,
     "src/sapwood/boost/round": 9_500,
-    "src/sapwood/cli": 17_600,
+    "src/sapwood/cli": 17_800,
     "src/sapwood/core": 400,
     "src/sapwood/core/bind": 24_500,
     "src/sapwood/core/cpu": 6_700,
@@ -135,7 +135,7 @@ BUDGETS = {
     "src/sapwood/dask": 10_300,
     "src/sapwood/data": 29_800,
     "src/sapwood/data/ingest": 12_300,
-    "src/sapwood/data/streaming": 11_100,
+    "src/sapwood/data/streaming": 11_200,
     "src/sapwood/device": 1_400,
     "src/sapwood/device/cuda": 26_400,
     "src/sapwood/holders": 3_800,
@@ -149,7 +149,7 @@ BUDGETS = {
     "src/sapwood/params": 16_400,
     "src/sapwood/plot": 12_100,
     "src/sapwood/report": 13_400,
-    "src/sapwood/system": 3_400,
+    "src/sapwood/system": 3_900,
 }
 
 LAYOUT = {

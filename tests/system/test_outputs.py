@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -136,6 +137,65 @@ def test_held_out_rows_do_not_replace_other_rows_with_the_same_columns(call: Cal
     ended = call(line_of("holdout", "test.csv"))
     assert ended.status == 2
     assert (folder / "test.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "line", ["predict model.sapwood - -q -o table.csv --force", "train - -t y -q -o table.csv --force"]
+)
+def test_standard_input_is_no_output(folder: Path, line: str) -> None:
+    before = (folder / "table.csv").read_bytes()
+    with open(folder / "table.csv", "rb") as file:
+        program = "from sapwood.cli import main; main()"
+        ended = subprocess.run(
+            [sys.executable, "-c", program, *line.split()], stdin=file, capture_output=True, text=True
+        )
+    assert ended.returncode == 2, ended.stderr
+    assert "standard input" in ended.stderr
+    assert (folder / "table.csv").read_bytes() == before
+
+
+def test_a_checkpoint_is_no_other_output(call: Call, folder: Path) -> None:
+    ended = call("train table.csv -t y --rounds 2 --quality none -p checkpoint=x.sapwood -o x.sapwood")
+    assert ended.status == 2
+    assert not (folder / "x.sapwood").exists()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "explain model.sapwood table.csv --row 1 -o x.csv",
+        "tune table.csv -t y --trials 1 --time-limit nan",
+        "tune table.csv -t y --trials 1 --time-limit 0",
+        "train table.csv -t y --seed -1",
+        "predict model.sapwood table.csv -o x.csv.gz --force",
+        "predict model.sapwood table.csv --batch-size 99999999999999999999",
+        f"train table.csv -t y -p seed={'9' * 6000}",
+    ],
+)
+def test_what_cannot_be_done_is_refused(call: Call, folder: Path, line: str) -> None:
+    before = sorted(os.listdir(folder))
+    ended = call(line)
+    assert ended.status == 2, ended.out + ended.err
+    assert "not foreseen" not in ended.err
+    assert sorted(os.listdir(folder)) == before
+
+
+def test_a_name_that_no_force_can_change_is_not_offered_one(call: Call, folder: Path) -> None:
+    assert "--force" not in call("predict model.sapwood table.csv -o x.csv.gz").err
+
+
+@pytest.mark.parametrize("force", ["no", 1, None, [0]])
+def test_force_is_true_or_false(folder: Path, force: object) -> None:
+    (folder / "mine.sapwood").write_bytes(b"mine")
+    with pytest.raises(ParameterError, match="force"):
+        writers(folder)["Booster.save"][0](folder / "mine.sapwood", force=force)
+    assert (folder / "mine.sapwood").read_bytes() == b"mine"
+
+
+def test_an_onnx_model_of_others_stays(folder: Path) -> None:
+    (folder / "mine.onnx").write_bytes(b"onnx by me, in the folder sapwood")
+    with pytest.raises(ParameterError):
+        writers(folder)["Booster.export to ONNX"][0](folder / "mine.onnx")
 
 
 def test_predictions_reach_a_pipe(call: Call, folder: Path) -> None:

@@ -3,6 +3,7 @@
 In: arguments. Out: an exit status: 0 done, 1 an error in the data or the model, 2 wrong usage, 130 interrupted.
 """
 
+import signal
 import sys
 
 from sapwood.system.address_space import loading
@@ -12,11 +13,20 @@ INTERRUPTED = 130  # as shells have it: 128 and the number of the signal
 
 def main() -> None:
     """Run the command line; needs ``pip install 'sapwood[cli]'``."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores one of them
+            signal.signal(number, _end_in_order)
     try:
         sys.exit(_run())
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
+
+
+def _end_in_order(number: int, _: object) -> None:
+    """End so that nothing is left behind: files that are being written are removed on the way out."""
+    sys.exit(128 + number)
 
 
 def _run() -> int:

@@ -157,7 +157,9 @@ def predict(
     proba: Annotated[bool, typer.Option(help="Also write the probability of every class.")] = False,
     raw: Annotated[bool, typer.Option(help="Write raw scores (log-odds, say) instead.")] = False,
     keep: Annotated[list[str] | None, typer.Option(help="Column of the file to copy. May be repeated.")] = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Rows in memory at once; changes no prediction.")] = 65536,
+    batch_size: Annotated[
+        int, typer.Option(min=1, max=2**31 - 1, help="Rows in memory at once; changes no prediction.")
+    ] = 65536,
     force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,

@@ -27,7 +27,7 @@ def check(path: Path | None, kind: Kind, force: bool) -> None:
 
 def check_table_name(path: Path | None, force: bool) -> None:
     """Raise if the name of a file is not that of a table; what the file holds is checked when the columns are known."""
-    check(path, Kind("a table", ENDINGS, lambda _: True), force)
+    check(path, Kind("a table", ENDINGS, lambda _: True, is_named=True), force)
 
 
 def write_table(path: Path, what: str, parts: Iterable[Any], force: bool) -> int:

@@ -115,7 +115,7 @@ def _file(config: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     known = [*(one.name for one in fields(Settings)), "param"]
     try:
         given = tomllib.loads(config.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as cause:
+    except (ValueError, RecursionError) as cause:
         raise ParameterError(f"{config} is not TOML: {cause}.") from cause
     given = {name.replace("-", "_"): value for name, value in given.items()}
     for name, value in given.items():
@@ -153,6 +153,10 @@ def _check(found: Settings) -> None:
         raise ParameterError("--save-holdout writes the rows of --holdout, but none are held out here.")
     if found.time_column is not None and (found.valid or found.folds or found.holdout == 0):
         raise ParameterError("--time-column says which rows --holdout takes, but none are held out here.")
+    if found.time_limit is not None and not found.time_limit > 0:
+        raise ParameterError(f"--time-limit {found.time_limit} is not a number of seconds above 0.")
+    if found.seed < 0:
+        raise ParameterError(f"--seed {found.seed} is below 0; give 0 or more.")
     for name in ("rounds", "early_stopping", "threads"):
         value = getattr(found, name)
         if value is not None and value < 1:
@@ -177,5 +181,5 @@ def parameter(text: str) -> tuple[str, Any]:
         return name.strip(), tomllib.loads(f"x = {value.strip().replace('True', 'true').replace('False', 'false')}")[
             "x"
         ]
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return name.strip(), value.strip()

@@ -43,7 +43,7 @@ def looks_like_rows(path: Path) -> bool:
         return False
 
 
-_spool: list[Path] = []  # the copy of standard input, if a command has asked for it
+_spool: list[folders.TemporaryCopy] = []  # the copy of standard input, if a command has asked for it
 
 
 def _local(path: Path) -> Path:
@@ -55,18 +55,19 @@ def _local(path: Path) -> Path:
         if sys.stdin is None or sys.stdin.isatty():
             raise DataError(f"{path} means CSV from standard input, but nothing is piped into it.")
         _spool.append(folders.temporary_copy(sys.stdin.buffer, ".csv"))
-    return _spool[0]
+    return _spool[0].path
 
 
 def forget_stdin() -> None:
     """Remove the copy of standard input."""
     while _spool:
-        folders.remove_copy(_spool.pop())
+        _spool.pop().remove()
 
 
 def check_paths(inputs: dict[str, Path | None], outputs: dict[str, Path | None]) -> None:
     """Raise if an output has no folder, is an input, or is another output; by what is said for each."""
     read_ = [(what, path) for what, path in inputs.items() if path is not None and path not in STDIN]
+    reads_stdin = any(path in STDIN for path in inputs.values())
     if sum(path in STDIN for path in inputs.values()) > 1:
         raise ParameterError("standard input can be only one of the files.")
     for what, path in outputs.items():
@@ -75,8 +76,18 @@ def check_paths(inputs: dict[str, Path | None], outputs: dict[str, Path | None])
         for other, taken in read_:
             if _same(path, taken):
                 raise ParameterError(f"{what} {path} is {other} too, and would be overwritten; choose another name.")
+        if reads_stdin and _is_standard_input(path):
+            raise ParameterError(f"{what} {path} is standard input too, and would be overwritten; choose another name.")
         check_folder(path)
         read_.append((what, path))
+
+
+def _is_standard_input(path: Path) -> bool:
+    """Whether standard input is read from the file of a path."""
+    try:
+        return os.path.samestat(os.fstat(0), os.stat(path))
+    except OSError:
+        return False
 
 
 def _same(a: Path, b: Path) -> bool:

@@ -26,7 +26,7 @@ def train(path: Path, settings: Settings, output: Output, config: Path | None = 
     output.quiet, output.as_json = output.quiet or settings.quiet, output.as_json or settings.json
     tables.check_paths(
         {"the file with the rows": path, "--valid": settings.valid, "--config": config},
-        {"--output": settings.output, "--save-holdout": settings.save_holdout},
+        {"--output": settings.output, "--save-holdout": settings.save_holdout, "checkpoint": _checkpoint(settings)},
     )
     outputs.check(settings.output, kinds.MODEL, settings.force)
     outputs.check_table_name(settings.save_holdout, settings.force)
@@ -74,6 +74,12 @@ def train(path: Path, settings: Settings, output: Output, config: Path | None = 
         output.say("the model was not kept: say -o model.sapwood to write it.")
     rows = f"trained on {n_trained:,} rows" + (f", {n_held:,} held out" if n_held else "")
     output.say(f"{rows}, {booster.n_rounds} rounds, {seconds:.1f} s, fingerprint {booster.fingerprint()[:16]}")
+
+
+def _checkpoint(settings: Settings) -> Path | None:
+    """The file that a parameter of the training names."""
+    path = settings.params.get("checkpoint")
+    return Path(path) if isinstance(path, str) else None
 
 
 def rows_of(path: Path, settings: Settings, output: Output) -> tuple[Any, NDArray[Any], NDArray[np.float64] | None]:

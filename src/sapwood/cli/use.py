@@ -138,6 +138,8 @@ def explain(
     """Shapley values of all rows into a file, reasons for one row, or the importance of columns on these rows."""
     tables.check_paths({"the model": model, "the file with the rows": data}, {"--output": to})
     outputs.check_table_name(to, force)
+    if row is not None and to is not None:
+        raise ParameterError("--row prints one row and -o writes all rows; give one of them.")
     booster = subject.load(model, data)
     table = tables.read(data)
     X = subject.features(booster, table)

@@ -1,4 +1,4 @@
-"""Whether the libraries that Sapwood needs can be loaded, where the address space of the process is limited.
+"""Whether the libraries that Sapwood needs can be loaded, where the address space or the threads are limited.
 
 In: which libraries. Out: nothing, or a MemoryError in one sentence, before a library would end the process.
 
@@ -8,6 +8,7 @@ process, sends it SIGINT, or waits for ever, so the space is measured before (`u
 
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -64,15 +65,17 @@ def needed_bytes(estimators: bool, n_threads: int) -> int:
 def loading(estimators: bool = False) -> Iterator[None]:
     """Load libraries in this block: a MemoryError says so where the address space is too small for them.
 
-    Where it is large enough for one thread of OpenBLAS, but not for all, OpenBLAS gets one: it computes no model.
+    Where there is room for one thread of OpenBLAS, but not for all, OpenBLAS gets one: it computes no model.
     """
     free = free_bytes()
-    if free is None:
+    n_threads = blas_threads()
+    single = n_threads > 1 and not threads_can_start(n_threads)
+    if free is None and not single:
         yield
         return
-    n_threads = blas_threads()
-    single = n_threads > 1 and free < needed_bytes(estimators, n_threads)
-    _check(estimators, free, 1 if single else n_threads)
+    if free is not None:
+        single = single or (n_threads > 1 and free < needed_bytes(estimators, n_threads))
+        _check(estimators, free, 1 if single else n_threads)
     before = os.environ.get(THREAD_NAMES[0])
     if single:
         os.environ[THREAD_NAMES[0]] = "1"
@@ -87,6 +90,31 @@ def loading(estimators: bool = False) -> Iterator[None]:
     finally:
         if single:
             _restore(before)
+
+
+def threads_can_start(n_threads: int) -> bool:
+    """Whether the system starts as many threads now; it is tried only where their number is limited."""
+    try:
+        import resource  # there is none on Windows
+    except ImportError:
+        return True
+    limit, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+    if "numpy" in sys.modules or limit == resource.RLIM_INFINITY:
+        return True
+    done = threading.Event()
+    started = []
+    try:
+        for _ in range(n_threads):
+            thread = threading.Thread(target=done.wait)
+            thread.start()
+            started.append(thread)
+    except RuntimeError:
+        return False
+    finally:
+        done.set()
+        for thread in started:
+            thread.join()
+    return True
 
 
 def _check(estimators: bool, free: int, n_threads: int) -> None:

@@ -11,14 +11,16 @@ import stat
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, cast
 
 from sapwood.errors import DataError
 from sapwood.system.writing import LEFTOVER, NO_FOLLOW, NO_WAIT
 
 MARK = ".sapwood-store"
-MARK_TEXT = b"Sapwood has made this folder. It replaces and removes the files that it has put here.\n"
+OPEN_FILES = "/proc/self/fd/"  # where Linux has the open files of a process
+MARK_TEXT = "Sapwood has made this folder. It replaces and removes the files that it has put here."
 
 
 def temporary_folder() -> "tempfile.TemporaryDirectory[str]":
@@ -33,21 +35,34 @@ def own_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def temporary_copy(stream: BinaryIO, ending: str) -> Path:
-    """Copy a stream into a new temporary file; `remove_copy` removes it."""
-    with tempfile.NamedTemporaryFile(prefix="sapwood-", suffix=ending, delete=False) as file:
-        path = Path(file.name)
-        try:
-            shutil.copyfileobj(stream, file)
-        except BaseException:
-            remove_copy(path)
-            raise
-    return path
+@dataclass(frozen=True)
+class TemporaryCopy:
+    """A copy of a stream in a file that nobody else can open, where the system allows that; it vanishes with us."""
+
+    file: BinaryIO
+    path: Path
+
+    def remove(self) -> None:
+        """Remove the copy."""
+        self.file.close()
+        if not str(self.path).startswith(OPEN_FILES):
+            self.path.unlink(missing_ok=True)
 
 
-def remove_copy(path: Path) -> None:
-    """Remove a file that `temporary_copy` has made."""
-    path.unlink(missing_ok=True)
+def temporary_copy(stream: BinaryIO, ending: str) -> TemporaryCopy:
+    """Copy a stream into a new temporary file."""
+    file = tempfile.NamedTemporaryFile(prefix="sapwood-", suffix=ending, delete=False)  # noqa: SIM115  (stays open)
+    copy = TemporaryCopy(cast(BinaryIO, file), Path(file.name))
+    if os.path.isdir(OPEN_FILES):  # the file needs no name there
+        copy.path.unlink()
+        copy = TemporaryCopy(copy.file, Path(f"{OPEN_FILES}{file.fileno()}"))
+    try:
+        shutil.copyfileobj(stream, file)
+        file.flush()
+    except BaseException:
+        copy.remove()
+        raise
+    return copy
 
 
 def make_marked(folder: Path) -> None:
@@ -69,16 +84,33 @@ def make_marked(folder: Path) -> None:
             f"{folder} holds files that are not of Sapwood, so it is not used; move it away, or give another path."
         )
     with open_inside(folder / MARK, "xb") as file:
-        file.write(MARK_TEXT)
+        file.write(_mark_of(folder))
 
 
 def is_marked(folder: Path) -> bool:
     """Whether a folder has our mark, as a file and not as a link."""
     try:
         with open_inside(folder / MARK, "rb") as file:
-            return bool(stat.S_ISREG(os.fstat(file.fileno()).st_mode) and file.read() == MARK_TEXT)
+            return bool(stat.S_ISREG(os.fstat(file.fileno()).st_mode) and file.read() == _mark_of(folder))
     except OSError:
         return False
+
+
+def _mark_of(folder: Path) -> bytes:
+    """The mark of a folder, which names its place on the disk: a copy from elsewhere, or from an archive, has none."""
+    status = os.lstat(folder)
+    return f"{MARK_TEXT}\n{status.st_dev} {status.st_ino}\n".encode()
+
+
+def check_marked(folder: Path, files: Collection[str], numbered: Collection[str]) -> None:
+    """Raise where a folder with our mark holds anything but known files: a link, a pipe, a file with a second name."""
+    expected = {*files, MARK}
+    foreign = [path for path in _paths_inside(folder, numbered) if not _is_known(path, folder, expected, numbered)]
+    if foreign:
+        raise DataError(
+            f"{folder} holds {foreign[0].relative_to(folder)}, which is not of Sapwood, so the folder is not used; "
+            "move it away, or give another path."
+        )
 
 
 def clear_marked(
@@ -99,13 +131,7 @@ def clear_marked(
     """
     if not is_marked(folder):
         raise DataError(f"{folder} is not a folder of Sapwood, so nothing in it is removed; give another path.")
-    expected = {*files, *others, MARK}
-    foreign = [path for path in _paths_inside(folder, numbered) if not _is_known(path, folder, expected, numbered)]
-    if foreign:
-        raise DataError(
-            f"{folder} holds {foreign[0].relative_to(folder)}, which is not of Sapwood, so nothing in it is removed; "
-            "move that away, or give another path."
-        )
+    check_marked(folder, (*files, *others), numbered)
     for path in _paths_inside(folder, numbered):
         if path.name in files or path.parent != folder or LEFTOVER.fullmatch(path.name):
             path.unlink(missing_ok=True)
@@ -125,14 +151,14 @@ def _paths_inside(folder: Path, numbered: Collection[str]) -> list[Path]:
 
 def _is_known(path: Path, folder: Path, expected: Collection[str], numbered: Collection[str]) -> bool:
     """Whether a path in a marked folder is one that this package makes there."""
-    mode = os.lstat(path).st_mode
+    status = os.lstat(path)
+    if path.parent == folder and path.name in numbered:
+        return stat.S_ISDIR(status.st_mode)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+        return False
     if LEFTOVER.fullmatch(path.name):
-        return stat.S_ISREG(mode)
-    if path.parent != folder:
-        return path.name.isdigit() and stat.S_ISREG(mode)
-    if path.name in numbered:
-        return stat.S_ISDIR(mode)
-    return path.name in expected and stat.S_ISREG(mode)
+        return True
+    return path.name in expected if path.parent == folder else path.name.isdigit()
 
 
 def make_inside(folder: Path) -> None:

@@ -16,12 +16,12 @@ from pathlib import Path
 from sapwood.errors import ParameterError
 from sapwood.system.writing import NO_WAIT, is_written_into
 
-HEAD_BYTES = 1 << 16  # of a file, in which its mark stands
+HEAD_BYTES = 512  # of a file, in which its mark stands
 CONTAINER_START = b'{"__metadata__":{"sapwood":"'
 HTML_MARK = '<meta name="generator" content="sapwood">'
-C_MARK = "Written by sapwood"
+C_MARK = "/* Written by sapwood"
 JSON_MARK = '"attributes": {"sapwood": "'
-ONNX_MARK = b"sapwood"
+ONNX_MARK = b"\x12\x07sapwood"  # the field that says who has made the file
 TOML_MARK = "# Written by sapwood tune"
 
 
@@ -32,11 +32,13 @@ class Kind:
     name : what a message calls it.
     endings : what the name of such a file ends in, the usual ending first.
     is_same : whether an existing file is of this kind, from its path.
+    is_named : whether its ending says what is written, so that no other ending will do.
     """
 
     name: str
     endings: tuple[str, ...]
     is_same: Callable[[Path], bool]
+    is_named: bool = False
 
 
 class Endings(Enum):
@@ -61,9 +63,17 @@ def check(path: str | os.PathLike[str], kind: Kind, *, force: bool, endings: End
     endings : Endings
         Which endings of the name are good.
     """
-    if force or is_written_into(path):
+    if type(force) is not bool:
+        raise ParameterError(f"force={force!r} is neither True nor False.")
+    if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
+        raise ParameterError(f"path={path!r} is not the path of a file; give a text or a pathlib.Path.")
+    if is_written_into(path):
         return
     target = Path(path)
+    if kind.is_named and target.suffix.lower() not in kind.endings:
+        raise ParameterError(f"{target}: the name of {kind.name} ends in {' or '.join(kind.endings)}.")
+    if force:
+        return
     how_to_force = "say --force" if endings is Endings.OF_KIND else "give force=True"
     if not _is_good_ending(target.suffix.lower(), kind, endings):
         owner = OWNERS.get(target.suffix.lower())

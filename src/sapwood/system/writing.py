@@ -32,7 +32,7 @@ LEFTOVER_SECONDS = 60.0  # a younger file may belong to a process that has not l
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 # Paths of files that this process has open already.
-OPEN_FILE = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+OPEN_FILE = re.compile(r"/(?:dev|proc/self)/fd/(0|[1-9][0-9]*)")
 STANDARD_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 
 
@@ -130,7 +130,7 @@ def _created(path: Path, old: os.stat_result | None) -> Iterator[BinaryIO]:
             fcntl.flock(file, fcntl.LOCK_EX)
         if old is not None and os.name == "posix":
             _keep_owner(file.fileno(), old)
-            os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
+            os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode) & 0o777)
         yield file
 
 

@@ -1,6 +1,9 @@
 """Only folders with our mark are cleared, and only known files in them."""
 
+import io
 import os
+import shutil
+import tempfile
 
 import numpy as np
 import pytest
@@ -104,6 +107,45 @@ def test_a_folder_of_another_user_is_not_used(tmp_path):
     with pytest.raises(DataError, match="another user"):
         build(tmp_path / "s.store")
     assert (building / "codes").read_bytes() == b"half"
+
+
+@pytest.mark.parametrize("name", ["dataset", "codes", "label", "journal", "learned", "lock"])
+@pytest.mark.parametrize("kind", ["link", "hard link", "pipe"])
+def test_what_is_planted_in_an_unfinished_build_is_refused(tmp_path, docs, name, kind):
+    building = tmp_path / "s.store.building"
+    folders.make_marked(building)
+    if kind == "pipe":
+        os.mkfifo(building / name)
+    else:
+        (os.symlink if kind == "link" else os.link)(docs / "thesis.txt", building / name)
+    with pytest.raises(DataError, match=name):
+        build(tmp_path / "s.store")
+    check_whole(docs)
+
+
+def test_a_folder_that_was_copied_has_no_mark(tmp_path):
+    folders.make_marked(tmp_path / "ours")
+    shutil.copytree(tmp_path / "ours", tmp_path / "s.store.building")
+    assert not folders.is_marked(tmp_path / "s.store.building")
+    with pytest.raises(DataError, match="not of Sapwood"):
+        build(tmp_path / "s.store")
+
+
+def test_a_store_whose_label_is_a_pipe_is_refused(tmp_path):
+    build(tmp_path / "s.store")
+    (tmp_path / "s.store" / "label").unlink()
+    os.mkfifo(tmp_path / "s.store" / "label")
+    with pytest.raises(DataError, match="not a file"):
+        sw.Dataset.open(tmp_path / "s.store")
+
+
+def test_a_copy_of_standard_input_has_no_name_that_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    copy = folders.temporary_copy(io.BytesIO(b"rows"), ".csv")
+    assert copy.path.read_bytes() == b"rows"
+    assert os.listdir(tmp_path) == [] or not os.path.isdir(folders.OPEN_FILES)
+    copy.remove()
+    assert os.listdir(tmp_path) == []
 
 
 def test_an_empty_folder_is_used(tmp_path):

@@ -66,6 +66,7 @@ def build(request: Request, path: Path, finish: Any) -> None:
     asked = asked_for(request)
     with _full_disk(path):
         folders.make_marked(folder)
+        folders.check_marked(folder, (*FILES, LOCK), (spool.FOLDER,))
         with _locked(folder):
             head = _begun(folder, asked)
             if head is None:
@@ -87,6 +88,8 @@ def build(request: Request, path: Path, finish: Any) -> None:
 
 def _begun(folder: Path, asked: Any) -> Head | None:
     """What an interrupted build of the same store has learned; None: there was none."""
+    if asked["source"] is None:  # nothing says that it is the same source
+        return None
     try:
         head = store.read_head(folder, LEARNED)
     except DataError:

@@ -9,6 +9,7 @@ In: a folder. Out: the attributes of a `Dataset` whose codes are mapped from it;
 
 import json
 import os
+import stat
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -97,6 +98,7 @@ class Head:
             bins = fields["bins"]
             sizes = sizes and set(bins) == {*BIN_PARAMS, "device"} and set(learned.shapes) <= set(TYPES)
             sizes = sizes and all(shape[0] == learned.n_rows for shape in learned.shapes.values())
+            sizes = sizes and all(length >= 1 for shape in learned.shapes.values() for length in shape)
             names = learned.names
             texts = all(type(one) is str for one in names) and len(set(names)) == n > 0
             if not sizes or not texts or type(learned.n_rows) is not int or type(learned.named) is not bool:
@@ -250,9 +252,12 @@ def same(one: Any, other: Any) -> bool:
 
 def _check_size(path: Path, size: int) -> None:
     try:
-        found = path.stat().st_size
+        status = path.stat()
     except OSError as cause:
         raise DataError(f"{path.parent} is damaged: it has no file {path.name!r}.") from cause
+    if not stat.S_ISREG(status.st_mode):
+        raise DataError(f"{path} is damaged: it is not a file. Make the store anew.")
+    found = status.st_size
     if found != size:
         raise DataError(f"{path} is damaged: it has {found:,} bytes, and should have {size:,}. Make the store anew.")
 
