@@ -317,7 +317,8 @@ def deeper(candidate: Candidate) -> Candidate:
 def small(candidate: Candidate) -> Candidate:
     """The same with small trees."""
     limit = "max_depth" if candidate.params["grow_policy"] == "symmetric" else "max_leaves"
-    if candidate.params.get(limit) == WIDE[limit]:
+    size = candidate.params.get(limit)
+    if size is not None and size <= WIDE[limit]:
         return candidate
     return replace(candidate, name=f"small {candidate.name}", params={**candidate.params, limit: WIDE[limit]})
 

@@ -72,6 +72,11 @@ def test_too_many_classes_have_no_tree_each_where_rounds_take_too_long(
     assert len(candidates.plan(facts(n_rows, n_outputs, n_columns), "balanced").candidates) == 1
 
 
+def test_small_trees_do_not_grow_where_time_is_short() -> None:
+    _, candidate = candidates.plan(facts(12_000, 1_000), "balanced").candidates
+    assert candidates.small(candidate) is candidate
+
+
 def test_a_fast_fit_of_too_many_classes_has_one_candidate() -> None:
     assert len(candidates.plan(facts(12_000, 1_000), "fast").candidates) == 1
 
