@@ -197,7 +197,7 @@ def check_data(
     params |= {name: getattr(data, name) for name in BIN_PARAMS}
     params |= constraints.by_name(params, data.feature_names, parts)
     for what in ("category_encoding", "statistics"):
-        columns = [data.feature_names[column] for column in data.categories]
+        columns = {data.feature_names[column] for column in data.categories}
         for name in [name for name in params[what] if name not in columns] if isinstance(params[what], dict) else ():
             raise ParameterError(f"{what} names {name!r}, which is not a categorical column; leave it out.")
     n_outputs = check_labels(
@@ -299,7 +299,8 @@ def _check_categorical(wanted: Any, data: Dataset) -> None:
     names = data.feature_names
     if isinstance(wanted, list) and wanted and isinstance(wanted[0], bool):
         wanted = [j for j, marked in enumerate(wanted) if marked]
-    columns = {names.index(one) if one in names else one for one in wanted or ()}
+    place = {name: column for column, name in enumerate(names)}
+    columns = {place.get(one, one) for one in wanted or ()}
     if wanted != "auto" and columns != set(data.categories):
         has = [names[column] for column in data.categories]
         raise ParameterError(

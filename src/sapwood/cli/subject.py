@@ -92,7 +92,8 @@ def target_of(booster: Booster, table: Any, given: str | None, what: str) -> str
     if given is not None:
         column(table, given, what)
         return given
-    extra = [name for name in table.column_names if name not in booster.feature_names]
+    names_of_training = set(booster.feature_names)
+    extra = [name for name in table.column_names if name not in names_of_training]
     if len(extra) == 1:
         return str(extra[0])
     has = ", ".join(extra[:MAX_NAMED]) if extra else "none"

@@ -205,9 +205,10 @@ def batches(path: Path, size: int, text: Sequence[str] = (), numbers: Sequence[s
             with csv.open_csv(local, **_csv_options(kind)) as reader:
                 check_names(path, reader.schema)
                 names, inferred = reader.schema.names, dict(zip(reader.schema.names, reader.schema.types, strict=True))
+            wanted = set(numbers)
             whole = [name for name in names if not pa.types.is_boolean(inferred[name])]
-            types = {name: pa.float64() for name in whole if name in numbers or pa.types.is_integer(inferred[name])}
-            types |= {name: pa.string() for name in names if name in text}
+            types = {name: pa.float64() for name in whole if name in wanted or pa.types.is_integer(inferred[name])}
+            types |= dict.fromkeys(text, pa.string())
             with csv.open_csv(local, **_csv_options(kind, types)) as reader:
                 yield from _resized((pa.Table.from_batches([one]) for one in reader), size)
         elif kind == "parquet":

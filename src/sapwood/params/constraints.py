@@ -32,7 +32,8 @@ def by_name(
     """
     groups, parts = params["interaction_constraints"], parts or {}
     if isinstance(groups, list):
-        columns = [sorted({_column(one, names, "interaction_constraints") for one in group}) for group in groups]
+        place = _places(names)
+        columns = [sorted({_column(one, place, "interaction_constraints") for one in group}) for group in groups]
         groups = [[names[column] for column in group] for group in columns]
         groups = [list(dict.fromkeys([*group, *(x for one in group for x in parts.get(one, ()))])) for group in groups]
     directions = _numbers(params, "monotone_constraints", names, 0, parts)
@@ -71,7 +72,8 @@ def groups(interaction: str | Sequence[Sequence[str]] | None, names: Sequence[st
         return []
     if interaction == "pairwise":
         return [list(pair) for pair in combinations(range(len(names)), 2)] or [[0]]
-    found = [] if isinstance(interaction, str) else [[names.index(name) for name in group] for group in interaction]
+    place = _places(names)
+    found = [] if isinstance(interaction, str) else [[place[name] for name in group] for group in interaction]
     alone = set(range(len(names))) - {column for group in found for column in group}
     return found + [[column] for column in sorted(alone)]
 
@@ -123,7 +125,8 @@ def _numbers(
                 f"{of_table} columns; give one for each, or a dict of those that are not {default}."
             )
         given = dict(enumerate(given))
-    found = {_column(column, names, what): number for column, number in (given or {}).items()}
+    place = _places(names)
+    found = {_column(column, place, what): number for column, number in (given or {}).items()}
     return {names[column]: found[column] for column in sorted(found) if found[column] != default} or None
 
 
@@ -131,24 +134,30 @@ def _of_columns(given: Any, names: Sequence[str], what: str) -> Any:
     """A parameter that is one value for all columns, or a dict, whose keys become names."""
     if not isinstance(given, Mapping):
         return given
-    return {names[_column(column, names, what)]: value for column, value in given.items()}
+    place = _places(names)
+    return {names[_column(column, place, what)]: value for column, value in given.items()}
 
 
-def _column(given: Any, names: Sequence[str], what: str) -> int:
+def _places(names: Sequence[str]) -> dict[str, int]:
+    """The position of every column, by name."""
+    return {name: column for column, name in enumerate(names)}
+
+
+def _column(given: Any, place: Mapping[str, int], what: str) -> int:
     """The position of a column given by name or position."""
     if isinstance(given, str):
-        if given not in names:
-            raise ParameterError(f"{what} names the column {given!r}, which is unknown; {suggest(given, names)}")
-        return names.index(given)
-    if not 0 <= given < len(names):
-        raise ParameterError(f"{what} names column {given}; the data has columns 0..{len(names) - 1}.")
+        if given not in place:
+            raise ParameterError(f"{what} names the column {given!r}, which is unknown; {suggest(given, place)}")
+        return place[given]
+    if not 0 <= given < len(place):
+        raise ParameterError(f"{what} names column {given}; the data has columns 0..{len(place) - 1}.")
     return int(given)
 
 
 def _named(split: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """Forced splits with names for their columns."""
     below = {side: _named(split[side], names) for side in ("left", "right") if split.get(side) is not None}
-    return {"feature": names[_column(split["feature"], names, "forced_splits")], **below} | {
+    return {"feature": names[_column(split["feature"], _places(names), "forced_splits")], **below} | {
         "threshold": split["threshold"]
     }
 

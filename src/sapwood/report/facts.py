@@ -88,8 +88,8 @@ def _column(booster: Booster, j: int, values: Floats, other: Floats | None) -> C
     missing = float(np.isnan(values).mean()) if len(values) else 0.0
     if not len(there):
         return Column(name, "number", missing, 0.0, 0, "no value", (), None)
-    low, middle, high = quantiles(there, [0, 0.5, 1])
-    ends = quantiles(there, [0.01, 0.99])
+    low, first, middle, last, high = quantiles(there, [0, 0.01, 0.5, 0.99, 1])
+    ends = np.array([first, last])
     ends = ends if ends[1] > ends[0] else np.array([low, high])  # almost all values are one
     bars = histogram(np.clip(there, *ends), N_BARS)[0]
     drift = None

@@ -27,6 +27,8 @@ from sapwood.report.spread import histogram, quantiles
 from sapwood.report.svg import Chart, number, short
 
 MAX_COLUMNS = 15
+MAX_LISTED = 300  # columns of the table of columns
+MAX_WARNINGS = 100  # that are shown
 N_TREES = 12
 NAMES = {
     "permutation": "Rise of the loss if the column is permuted",
@@ -72,7 +74,7 @@ def make(booster: Booster, X: Any, y: Any, *, train: tuple[Any, Any] | None = No
     sections = [
         ("summary", "Summary", _summary(it, found, measured, first)),
         ("scores", "Scores", _scores(measured, it)),
-        ("data", "The rows", _data(found, it)),
+        ("data", "The rows", _data(found, it, first)),
         ("learning", "Loss as rounds are added", _learning(it)),
         ("predictions", "Predictions and truth", _predictions(it)),
         ("segments", "Errors by segment", _segments(it, loss, loss_name, np.argsort(-first, kind="stable"))),
@@ -148,7 +150,9 @@ def _summary(it: Subject, found: looking.Facts, measured: list[Score], first: An
         f'<div class="card"><span class="big">{number(one.value)}</span><span>{escape(one.name)}</span></div>'
         for one in measured[:4]
     )
-    warned = "".join(f"<li>{escape(one)}</li>" for one in found.warnings)
+    warned = "".join(f"<li>{escape(text)}</li>" for text in found.warnings[:MAX_WARNINGS])
+    n_more = len(found.warnings) - MAX_WARNINGS
+    warned += f"<li>There are {n_more:,} more warnings of this kind.</li>" if n_more > 0 else ""
     notice = f'<div class="warn"><strong>Look at this first</strong><ul>{warned}</ul></div>' if warned else (
         '<p class="good">No leak suspects, id-like or constant columns, many repeated or mostly missing values.</p>'
     )  # fmt: skip
@@ -170,10 +174,11 @@ def _scores(measured: list[Score], it: Subject) -> str:
     return table(["metric", "model", "95 % interval", "constant guess"], rows) + note
 
 
-def _data(found: looking.Facts, it: Subject) -> str:
+def _data(found: looking.Facts, it: Subject, importance: Any) -> str:
     drift = it.train is not None
     rows = []
-    for one in found.columns:
+    listed = sorted(np.argsort(-importance, kind="stable")[:MAX_LISTED].tolist())
+    for one in [found.columns[place] for place in listed]:
         missing = f"{one.missing:.1%}" if one.missing else ""
         row = [short(one.name), one.kind, svg.spark(one.counts, f"values of {one.name}"), missing, f"{one.distinct:,}"]
         row.append(short(one.text, 60))
@@ -188,6 +193,8 @@ def _data(found: looking.Facts, it: Subject) -> str:
         "that occur in both.</p>"
     )
     target = _target(it)
+    if len(listed) < len(found.columns):
+        about += f"<p>Of {len(found.columns):,} columns these are the {len(listed):,} that matter most.</p>"
     return f"{target}{about}" + table(header, rows, "data")
 
 

@@ -1,6 +1,7 @@
 """Constraints as they are written: names, positions, the words of the peers; groups; refused where they cannot be."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import sapwood
 from cover import examples
 from sapwood import Dataset, SapwoodClassifier, SapwoodRegressor
 from sapwood.errors import ParameterError
-from sapwood.params import resolve
+from sapwood.params import constraints, resolve
 from spec.helpers import along, labels, table
 
 
@@ -174,3 +175,17 @@ def test_constraints_on_nothing_change_no_tree(nothing: dict[str, Any]) -> None:
 def test_a_table_of_defaults_is_unconstrained() -> None:
     names = ("monotone_constraints", "interaction_constraints", "forced_splits")
     assert all(resolve({})[name] is None for name in names)
+
+
+def test_constraints_on_many_columns_are_read_in_linear_time() -> None:
+    names = [f"column{place}" for place in range(20_000)]
+    params = dict.fromkeys(
+        ("feature_weights", "first_use_penalties", "forced_splits", "category_encoding", "statistics")
+    )
+    given = {"monotone_constraints": dict.fromkeys(names, 1), "interaction_constraints": [names]}
+    begin = time.process_time()
+    by_name = constraints.by_name({**params, **given}, names)
+    groups = constraints.groups(by_name["interaction_constraints"], names)
+    assert by_name["monotone_constraints"] == given["monotone_constraints"]
+    assert groups == [list(range(20_000))]
+    assert time.process_time() - begin < 1.0  # looking each name up in the list took 6 s

@@ -145,3 +145,16 @@ def test_intervals_hold_as_often_as_they_say() -> None:
         for one in scores(booster, y[rows], p[rows], names):
             hits[one.name] += one.low <= truth[one.name] <= one.high
     assert all(180 <= n <= 199 for n in hits.values()), hits
+
+
+def test_a_report_of_many_columns_lists_those_that_matter_most() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 400))
+    y = X[:, 399]
+    X[:, :120] = 1.0
+    page = sw.SapwoodRegressor(n_estimators=3).fit(X, y).report(X, y)
+    rows = re.search(r'<section id="data">.*?</section>', page, re.S)
+    assert rows is not None
+    assert "Of 400 columns these are the 300 that matter most." in rows[0]
+    assert rows[0].count("<svg") == 301  # with the target
+    assert "f399" in rows[0]
+    assert "There are 20 more warnings of this kind." in page

@@ -51,6 +51,7 @@ LEAST_WORTH = 1e-6  # part of the loss that a member of the blend must save, for
 LIMITED_RATES = 6.0  # the sum of learning rates of all rounds, where rounds are limited by their cost
 LIMITED_RATE = 0.5  # the highest of these rates
 LIMITED_PATIENCE = 10  # rounds for which the loss may not fall there
+SMALL_TREES = {"grow_policy": "leafwise", "max_leaves": 8, "learning_rate": CLASSES_RATE, "reg_lambda": 5.0}
 WIDE = {"max_bins": 32, "max_depth": 4, "max_leaves": 16}  # of tables with more columns than rows: rounds take long
 HELD = 0.2  # fraction of the rows that is held out where there are no folds
 MAX_HELD = 50_000  # rows that are held out at most
@@ -192,17 +193,33 @@ def plan(facts: Facts, quality: str) -> Plan:
 
 
 def limited_plan(facts: Facts, quality: str, linear: bool) -> Plan:
-    """What is tried where rounds of many classes take too long for so few rows: one candidate of a few rounds."""
+    """What is tried where rounds of many classes take too long for so few rows: a few rounds of one candidate or two.
+
+    Trees of vectors have too few leaves to tell many classes apart in so few rounds. A tree for each class only tells
+    this class from the others. Held-out rows say which candidate is better, or how both are joined.
+    """
     few = facts.n_rows < cost.VERY_FEW_A_CLASS * facts.n_outputs
     candidate = symmetric(facts, linear and not few)
     own = limited_rounds(facts, quality)
     rounds = own["n_estimators"]
     candidate = replace(candidate, params={**candidate.params, **own, "early_stopping_rounds": LIMITED_PATIENCE})
+    several = (small(candidate) if few else candidate, *small_trees(facts, quality))
+    tried = "one candidate was" if len(several) == 1 else "two candidates were"
     note = (
         f"A round takes long, since {facts.n_outputs:,} outputs x {facts.n_rows:,} training rows are many scores: only "
-        f"one candidate was tried, without crosses, for at most {rounds:,} rounds."
+        f"{tried} tried, without crosses, for at most {rounds:,} rounds."
     )
-    return Plan((small(candidate) if few else candidate,), crosses=False, joins=False, refit=True, notes=(note,))
+    return Plan(several, crosses=False, joins=False, refit=True, notes=(note,))
+
+
+def small_trees(facts: Facts, quality: str) -> tuple[Candidate, ...]:
+    """A small tree for each class, for as many rounds as the budget holds; nothing where these are too few."""
+    n_columns = facts.n_cells // facts.n_rows
+    rounds = cost.affordable_tree_rounds(facts, n_columns, quality)
+    if quality == "fast" or rounds < cost.MIN_TREE_ROUNDS:
+        return ()
+    params = {**SMALL_TREES, "n_estimators": rounds, "early_stopping_rounds": LIMITED_PATIENCE}
+    return (_candidate("small leaf-wise trees", params, False, ("max_leaves",)),)
 
 
 def limited_rounds(shape: cost.Shape, quality: str) -> dict[str, Any]:
@@ -300,7 +317,8 @@ def deeper(candidate: Candidate) -> Candidate:
 def small(candidate: Candidate) -> Candidate:
     """The same with small trees."""
     limit = "max_depth" if candidate.params["grow_policy"] == "symmetric" else "max_leaves"
-    if candidate.params.get(limit) == WIDE[limit]:
+    size = candidate.params.get(limit)
+    if size is not None and size <= WIDE[limit]:
         return candidate
     return replace(candidate, name=f"small {candidate.name}", params={**candidate.params, limit: WIDE[limit]})
 

@@ -18,6 +18,8 @@ VERY_FEW_A_CLASS = 10  # training rows of a class, below which trees are small, 
 # Operations of all rounds. On two cores 1e9 of them take 10 to 25 s, and a second training takes as long again.
 BUDGET = {"fast": 300_000_000, "balanced": 600_000_000, "best": 2_400_000_000}
 MIN_ROUNDS = 4  # that are trained however long each takes
+TREE_COLUMNS = 10  # columns whose histograms cost as much as gradients and scores, in a tree for each class
+MIN_TREE_ROUNDS = 12  # of a tree for each class, below which these learn too little to be tried
 # Seconds of two cores, measured: 200 x 20,000 and 200 x 100,000 numbers, 2,000 to 20,000 rows of 1,000 to 10,000
 # classes.
 SEARCH_SECONDS = 1e-9  # of a bin of a column, in a leaf
@@ -78,6 +80,12 @@ def has_too_many_classes(shape: Shape) -> bool:
 def affordable_rounds(shape: Shape, quality: str) -> int:
     """The rounds that are within the budget of a quality."""
     return max(MIN_ROUNDS, BUDGET[quality] // round_operations(shape))
+
+
+def affordable_tree_rounds(shape: Shape, n_columns: int, quality: str) -> int:
+    """The rounds of a tree for each class that are within the budget of a quality."""
+    rows = shape.n_rows * max(TREE_COLUMNS, n_columns) // TREE_COLUMNS
+    return BUDGET[quality] // (shape.n_outputs * (rows + TREE_ROWS))
 
 
 def n_leaves(params: Mapping[str, Any]) -> int:

@@ -64,9 +64,11 @@ def refuse_sparse(X: Any, what: str) -> None:
 
 def names_differ(has: Sequence[str], wanted: Sequence[str]) -> str:
     """Say which columns of training a table lacks, and which it has besides; empty where it has the same."""
+    names_of_table = set(has)
+    names_of_training = set(wanted)
     kinds = {
-        "Missing": [name for name in wanted if name not in set(has)],
-        "Unknown": [name for name in has if name not in set(wanted)],
+        "Missing": [name for name in wanted if name not in names_of_table],
+        "Unknown": [name for name in has if name not in names_of_training],
     }
     if not any(kinds.values()):
         return ""

@@ -227,14 +227,16 @@ def _read_file(path: Path, columns: Sequence[str] | None, types: dict[str, Any],
 def batch_rows(schema: Any, columns: Sequence[str] | None, thrift: Thrift) -> int:
     """Rows of a batch of a file."""
     least, text = (4096, 8) if thrift.room is None else (256, 80)  # bytes of a value of text, or of no plain type
-    kinds = [one.type for one in schema if columns is None or one.name in columns]
+    wanted = None if columns is None else set(columns)
+    kinds = [field.type for field in schema if wanted is None or field.name in wanted]
     width = sum(8 if _arrow().types.is_primitive(kind) else text for kind in kinds)
     return max(least, min(1 << 17, thrift.batch_bytes // max(8, width)))
 
 
 def _check_columns(path: Path, columns: Sequence[str] | None, names: Sequence[str]) -> None:
+    names_of_file = set(names)
     for name in columns or ():
-        if name not in names:
+        if name not in names_of_file:
             raise DataError(f"{path} has no column {name!r}; {suggest(name, names)}")
 
 

@@ -38,9 +38,9 @@ def test_ordinary_tables_have_no_limit_of_rounds(n_rows: int, n_outputs: int) ->
 @pytest.mark.parametrize(
     ("n_rows", "n_outputs"), [(1_900, 10_000), (16_000, 1_000), (16_000, 10_000), (300_000, 5_000)]
 )
-def test_too_many_classes_have_one_candidate_of_few_rounds(n_rows: int, n_outputs: int) -> None:
+def test_too_many_classes_have_few_rounds_of_trees_of_vectors(n_rows: int, n_outputs: int) -> None:
     plan = candidates.plan(facts(n_rows, n_outputs), "balanced")
-    (candidate,) = plan.candidates
+    candidate = plan.candidates[0]
     rounds = candidate.params["n_estimators"]
     assert rounds * cost.round_operations(Shape(n_rows, n_outputs)) <= cost.BUDGET["balanced"] or rounds == 4
     assert not plan.crosses and plan.turns == 1
@@ -52,12 +52,68 @@ def test_classes_of_many_columns_have_no_tree_for_each_class() -> None:
     assert candidate.params["multi_strategy"] == "multi_output_tree"
 
 
+@pytest.mark.parametrize(("n_rows", "n_outputs", "n_columns"), [(12_000, 1_000, 10), (1_900, 10_000, 10)])
+def test_too_many_classes_have_a_tree_each_where_the_budget_holds_enough_rounds(
+    n_rows: int, n_outputs: int, n_columns: int
+) -> None:
+    shape = Shape(n_rows, n_outputs)
+    _, candidate = candidates.plan(facts(n_rows, n_outputs, n_columns), "balanced").candidates
+    assert "multi_strategy" not in candidate.params
+    assert candidate.params["n_estimators"] >= cost.MIN_TREE_ROUNDS
+    assert candidate.params["n_estimators"] * cost.round_operations(shape) <= cost.BUDGET["balanced"]
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_outputs", "n_columns"), [(16_000, 10_000, 10), (300_000, 5_000, 10), (12_000, 1_000, 200)]
+)
+def test_too_many_classes_have_no_tree_each_where_rounds_take_too_long(
+    n_rows: int, n_outputs: int, n_columns: int
+) -> None:
+    assert len(candidates.plan(facts(n_rows, n_outputs, n_columns), "balanced").candidates) == 1
+
+
+def test_small_trees_do_not_grow_where_time_is_short() -> None:
+    _, candidate = candidates.plan(facts(12_000, 1_000), "balanced").candidates
+    assert candidates.small(candidate) is candidate
+
+
+def test_a_fast_fit_of_too_many_classes_has_one_candidate() -> None:
+    assert len(candidates.plan(facts(12_000, 1_000), "fast").candidates) == 1
+
+
+def test_a_limited_fit_of_classes_in_a_row_is_as_good_as_a_plain_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost, "HEAVY", 1_000_000)
+    monkeypatch.setitem(cost.BUDGET, "balanced", 25 * 300 * (3600 + cost.TREE_ROWS))
+    rng = np.random.default_rng(0)
+    y = rng.permutation(6_000) % 300
+    X = rng.normal(size=(6_000, 5))
+    X[:, 0] += y
+    automatic = sw.SapwoodClassifier(n_jobs=2).fit(X[:4500], y[:4500])
+    plain = sw.SapwoodClassifier(n_jobs=2, n_estimators=10).fit(X[:4500], y[:4500])
+    rows = np.arange(1500)
+
+    def loss(model: sw.SapwoodClassifier) -> float:
+        return float(-np.log(model.predict_proba(X[4500:])[rows, y[4500:]]).mean())
+
+    assert "only two candidates were tried" in str(automatic.chosen_)
+    assert loss(automatic) <= loss(plain)
+
+
+@pytest.mark.parametrize("given", [{"grow_policy": "symmetric"}, {"multi_strategy": "multi_output_tree"}])
+def test_a_limited_fit_takes_what_the_user_says_of_trees(
+    given: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cost, "HEAVY", 100_000)
+    params = {"objective": "softmax", "n_classes": 50, "quality": "balanced", "n_estimators": 3, "n_jobs": 2, **given}
+    assert len(sw.train(params, many_classes(600, 50)).chosen.tried) == 2
+
+
 def test_a_fit_of_too_many_classes_says_why_less_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cost, "HEAVY", 100_000)
     params = {"objective": "softmax", "n_classes": 200, "quality": "balanced", "n_jobs": 2}
     words = str(sw.train(params, many_classes(300, 200)).chosen)
     assert "A round takes long, since 200 outputs x" in words
-    assert "only one candidate was tried" in words
+    assert "only two candidates were tried" in words
 
 
 def test_a_fit_of_classes_of_one_row_says_so() -> None:
@@ -167,4 +223,4 @@ def test_a_fit_of_ten_thousand_classes_ends_within_a_minute() -> None:
     start = time.monotonic()
     words = str(sw.train(params, many_classes(2_000, 10_000)).chosen)
     assert time.monotonic() - start < 60
-    assert "only one candidate was tried" in words
+    assert "only two candidates were tried" in words
