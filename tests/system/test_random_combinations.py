@@ -48,7 +48,10 @@ NEEDS = {  # a name and its value, without which others are refused
     ("sampling", "mvs"): {"mvs_reg"},
     ("sampling", "bayesian"): {"bagging_temperature"},
 }
-OF_DATA = ("max_bins", "min_samples_bin", "tree_method", "linear_leaves", "zero_as_missing")
+OF_DATA = (
+    "max_bins", "min_samples_bin", "tree_method", "linear_leaves", "zero_as_missing", "date_features", "text_features",
+    "embedding_features",
+)  # fmt: skip
 LABELS: dict[str, Any] = {  # by what an objective asks of them: from numbers
     "a number": lambda z: z, "a number from 0 to 1": lambda z: 1 / (1 + np.exp(-z)), "0 or 1": lambda z: z > 0,
     "a number above 0": np.exp, "a number of at least 0": np.exp, "a class index": lambda z: np.arange(len(z)) % 3,

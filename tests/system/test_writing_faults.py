@@ -5,8 +5,9 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
@@ -23,14 +24,21 @@ N_KILLS = 20  # of each command
 
 
 @pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder() -> Iterator[Path]:
     """A table and models, which everybody may read."""
-    path = tmp_path_factory.mktemp("writers")
-    writers.prepare(path)
-    for parent in (path, *path.parents):
-        if parent.owner() == path.owner() and parent != Path("/"):
-            parent.chmod(parent.stat().st_mode | 0o755)
-    return path
+    with tempfile.TemporaryDirectory() as made:
+        path = Path(made)
+        path.chmod(0o755)
+        writers.prepare(path)
+        yield path
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder that another user may reach; that of pytest belongs to one user alone."""
+    with tempfile.TemporaryDirectory() as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
 
 
 def sapwood(*words: str) -> "subprocess.Popen[str]":
