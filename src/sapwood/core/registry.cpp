@@ -26,11 +26,23 @@ constexpr SamplerInfo samplers[] = {SAPWOOD_SAMPLERS(SAPWOOD_ROW)};
 
 }  // namespace
 
-int n_objectives() { return sizeof objectives / sizeof objectives[0]; }
-int n_growers() { return sizeof growers / sizeof growers[0]; }
-int n_samplers() { return sizeof samplers / sizeof samplers[0]; }
-const ObjectiveInfo& objective_info(int i) { return objectives[i]; }
-const GrowerInfo& grower_info(int i) { return growers[i]; }
-const SamplerInfo& sampler_info(int i) { return samplers[i]; }
+int n_objectives() {
+  return sizeof objectives / sizeof objectives[0];
+}
+int n_growers() {
+  return sizeof growers / sizeof growers[0];
+}
+int n_samplers() {
+  return sizeof samplers / sizeof samplers[0];
+}
+const ObjectiveInfo& objective_info(int i) {
+  return objectives[i];
+}
+const GrowerInfo& grower_info(int i) {
+  return growers[i];
+}
+const SamplerInfo& sampler_info(int i) {
+  return samplers[i];
+}
 
 }  // namespace sapwood

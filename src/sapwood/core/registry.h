@@ -1,4 +1,5 @@
-// The shelves as tables: every plug-in that CMake finds in objective/, grower/ and sampler/, by name.
+// The shelves as tables: every plug-in that CMake finds in objective/, grower/ and sampler/, by
+// name.
 #pragma once
 #include "math/types.h"
 

@@ -25,8 +25,9 @@ bool interrupted() {
 }
 
 void set_isa(const std::string& name) {
-  if (choose_kernels(name.c_str()) == nullptr)
+  if (choose_kernels(name.c_str()) == nullptr) {
     refuse("this machine has no path named " + name + "; try auto, portable, avx2 or avx512");
+  }
 }
 
 }  // namespace
@@ -44,8 +45,12 @@ NB_MODULE(_core, m) {
     }
   });
   nb::set_leak_warnings(false);  // a daemon thread may hold objects when the process ends
-  nb::module_::import_("atexit").attr("register")(nb::cpp_function([] { gate.close(); }));
-  if (const char* isa = getenv("SAPWOOD_ISA"); isa != nullptr && *isa != 0) set_isa(isa);
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function([] {
+    gate.close();
+  }));
+  if (const char* isa = getenv("SAPWOOD_ISA"); isa != nullptr && *isa != 0) {
+    set_isa(isa);
+  }
   bind_data(m);
   bind_store(m);
   bind_codes(m);
@@ -55,7 +60,9 @@ NB_MODULE(_core, m) {
   bind_math(m);
   bind_group(m);
   m.attr("UNSEEN") = UNSEEN;
-  m.def("isa", [] { return kernels().name; });
+  m.def("isa", [] {
+    return kernels().name;
+  });
   m.def("set_isa", set_isa, "name"_a);
   m.def("n_workers", pool_workers);
   m.def("share_threads", share_threads, "change"_a);

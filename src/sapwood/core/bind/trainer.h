@@ -15,7 +15,9 @@ struct PyTrainer {
 };
 
 inline int output_of(PyTrainer& self, int output) {
-  if (output < 0 || output >= self.trainer->n_outputs()) refuse("no such output");
+  if (output < 0 || output >= self.trainer->n_outputs()) {
+    refuse("no such output");
+  }
   return output;
 }
 

@@ -1,5 +1,6 @@
-// Job: all that the kernels of one training read and write, as one record, which every kernel takes by value: its fields
-// are constants then. device/cuda/job.py reads the fields from this file: one field a line, the type, the name, then a comment.
+// Job: all that the kernels of one training read and write, as one record, which every kernel takes
+// by value: its fields are constants then. device/cuda/job.py reads the fields from this file: one
+// field a line, the type, the name, then a comment.
 #pragma once
 #include "cuda/platform.h"
 #include "math/types.h"
@@ -49,25 +50,30 @@ struct Listed {  // a row in a row list, with its narrow word
 struct Turn {  // what changes from round to round
   double learning_rate;
   uint64_t sample_key[32], tie_key[32];  // of each copy of the round that grows side by side
-  uint64_t column_keys[3];  // of the draws of columns, key(seed, purpose, ., .): for a tree, a level, a node
-  uint64_t cut_key;         // the same of random cuts
-  uint64_t sketch_key;      // the same of the signs of a sketch
-  uint64_t noise_key;       // the same of the noise on a column's best split
-  double random_strength;   // of that noise
+  // of the draws of columns, key(seed, purpose, ., .): for a tree, a level, a node
+  uint64_t column_keys[3];
+  uint64_t cut_key;        // the same of random cuts
+  uint64_t sketch_key;     // the same of the signs of a sketch
+  uint64_t noise_key;      // the same of the noise on a column's best split
+  double random_strength;  // of that noise
   int64_t tree;
 };
 
-struct Output {                        // of one score: fixed point, and the search of this round
-  uint64_t max_g, max_h, max_search;   // bits of the largest |g|, hessian, search hessian of this pass
-  int64_t sum_g[2], sum_h[2];          // sums of repeats * narrow |g| and h, of the first and second pass
-  uint64_t kept_max_search;            // max_search of the last pass
-  Scale narrow, wide;                  // of the split search, of the leaf values
-  int64_t total_g;                     // sum_g of the last round; of reweighted rows what they count for
+struct Output {  // of one score: fixed point, and the search of this round
+  // bits of the largest |g|, hessian, search hessian of this pass
+  uint64_t max_g, max_h, max_search;
+  // sums of repeats * narrow |g| and h, of the first and second pass
+  int64_t sum_g[2], sum_h[2];
+  uint64_t kept_max_search;  // max_search of the last pass
+  Scale narrow, wide;        // of the split search, of the leaf values
+  // sum_g of the last round; of reweighted rows what they count for
+  int64_t total_g;
   double quantum;                      // of gradients, in units in which no output's exceeds 1
   double own_min_samples;              // what min_samples_leaf="auto" means
   int32_t is_narrow, failed;           // precision of the search; 1: gradients are not finite
   int32_t constant_hessian, n_passes;  // 1: every row has the same hessian
-  int64_t noise[8];                    // sums of squared gradients, of hessians, each in four parts of 32 bits
+  // sums of squared gradients, of hessians, each in four parts of 32 bits
+  int64_t noise[8];
 };
 
 struct Sampling {              // of a round: a sampler whose draws depend on gradients
@@ -75,7 +81,8 @@ struct Sampling {              // of a round: a sampler whose draws depend on gr
   int64_t norm, target, need;  // need: of the rows that tie with `norm`, how many take part
   uint64_t tie;
   int64_t at, above, here, below;  // what is selected so far, see cpu/rows/select.h
-  int32_t seeks, direct;           // seeks: the threshold is not found yet; direct: the norm is |gradient|
+  // seeks: the threshold is not found yet; direct: the norm is |gradient|
+  int32_t seeks, direct;
 };
 
 struct CodeStep {       // of a category column: one more code goes left
@@ -86,15 +93,20 @@ struct CodeStep {       // of a category column: one more code goes left
 
 struct Growth {  // the tree that grows: what holds for all of its steps
   Penalty penalty;
-  Scale scale;                      // of the search
-  double unit, min_count;           // what a unit of scores is worth; minimum count of a side, in fixed point
-  double level_score;               // symmetric: the score of the level's nodes together
-  double min_samples;               // min_samples_leaf, where it is 'auto' the objective's own
-  double noise_scale;               // of the noise on a column's best split
-  double share;                     // of outputs that are split together: the unit as a part of the largest
-  int32_t fast, n_parts;            // fast: words are added as they are; parts of a number that are added apart
-  int32_t counts_rows, n_rows;      // counts_rows: besides hessians; n_rows: of the sample of this copy
-  int32_t n_finished, count_parts;  // trees so far; parts of what a row counts for, 0 where that does not matter
+  Scale scale;  // of the search
+  // what a unit of scores is worth; minimum count of a side, in fixed point
+  double unit, min_count;
+  double level_score;  // symmetric: the score of the level's nodes together
+  double min_samples;  // min_samples_leaf, where it is 'auto' the objective's own
+  double noise_scale;  // of the noise on a column's best split
+  // of outputs that are split together: the unit as a part of the largest
+  double share;
+  // fast: words are added as they are; parts of a number that are added apart
+  int32_t fast, n_parts;
+  // counts_rows: besides hessians; n_rows: of the sample of this copy
+  int32_t counts_rows, n_rows;
+  // trees so far; parts of what a row counts for, 0 where that does not matter
+  int32_t n_finished, count_parts;
 };
 
 struct LevelSplit {  // symmetric: the split of all nodes of a level
@@ -105,15 +117,18 @@ struct Level {  // the tree after a step of growth
   int32_t n_nodes, n_leaves;
   int32_t n_batch, first_child;  // nodes that are split in the step; the first child of the first
   int32_t first_slot, n_slots;   // histogram of the first one's smaller child; histograms in use
-  int32_t more, n_rows;          // more: the children are searched; n_rows: of the batch, with the cost of its nodes
+  // more: the children are searched; n_rows: of the batch, with the cost of its nodes
+  int32_t more, n_rows;
 };
 
-struct BatchItem {   // a node that is split
-  int32_t node, at;  // at: its first row among those of the batch, and what the nodes before it cost besides
+struct BatchItem {  // a node that is split
+  // at: its first row among those of the batch, and what the nodes before it cost besides
+  int32_t node, at;
 };
 
-struct BuildItem {    // a node whose histogram is built
-  int32_t at, begin;  // its first row among those of all items, as in BatchItem; its first row in its row list
+struct BuildItem {  // a node whose histogram is built
+  // its first row among those of all items, as in BatchItem; its first row in its row list
+  int32_t at, begin;
   int32_t buffer, slot;
   int32_t packed, n_rows;
 };
@@ -130,84 +145,94 @@ struct Job {
   int64_t histogram_size;     // sums of a histogram
   int64_t n_tiles;            // tiles of 32 narrow columns
   int64_t n_columns;          // columns of the table
-  int64_t n_found;         // best candidates that are kept: of a node one a column; symmetric: of a level one a block
-  int64_t min_rows;        // rows of a block, where there are few
-  int64_t node_cost;       // what a node costs a block besides its rows, in rows
-  int64_t n_recorders;     // blocks of find_leaves that record the last splits, and have no rows
-  int64_t leaf_copies;     // of the sums of leaves in shared memory; 0: they are added in global memory
-  const double* label;     // (n), or (n_outputs, n)
-  int64_t label_plane;     // 0, or n
-  const double* weight;    // (n) real weights, or 0 and 1; null: all are 1
-  const int32_t* repeats;  // (n) integer weights; null: none are given
-  int64_t repeated;        // 1: a row counts `repeats` times in sums
-  int64_t weight_shift;    // counts read count / 2^shift
-  const double* field;     // (n_outputs, n_fields) parameters of the objective
-  int64_t n_fields;        // by output
-  int64_t n_outputs;       // scores of a row
-  const double* given_g;   // (n_outputs, n) gradients of a custom objective; null: none
-  const double* given_h;   // (n_outputs, n)
-  int64_t unit_search;     // 1: hessians of 1 in the split search
-  int64_t unit_leaf;       // 1: hessians of 1 in the leaf values
-  int64_t counts_by_hessian;     // 1: where hessians are constant they count rows
-  int64_t precision;             // 0: auto, 1: narrow, 2: wide
-  int64_t total_repeats;         // sum of repeats, or rows of positive weight
-  int64_t max_repeats;           // the largest
-  double* score;                 // (n_outputs, n)
-  double* row_totals;            // (2, n) the largest score of each row, the sum of exponentials; null: one output
-  Output* output;                // (n_outputs)
-  int32_t* packed;               // (n_outputs, n) narrow words
-  Pair* leaf_pairs;              // (n_outputs, n) wide pairs of the leaf values
-  Pair* search_pairs;            // (n_outputs, n) wide pairs of the search, where it has its own; null: leaf_pairs
-  int64_t n_copies;              // of a round, whose trees grow side by side, each copy with a sample of its own
-  int64_t own_gradients;         // 1: each of them has gradients of its own, too
-  uint16_t* leaf;                // (n_copies, n_outputs, n) node that each row is in
-  double* node_value;            // (n_copies, n_outputs, max_nodes) values by node
-  uint8_t* in_sample;            // (n_copies, n) 1: the row is in the sample; null: all rows are
-  int64_t all_rows;              // 1: no row is left out of trees
-  int64_t draws;                 // 1: the sampler draws, 0: it takes all rows of positive weight
-  uint32_t* sample;              // (n_copies, n) rows of the sample, where it is not all rows
-  double subsample;              // probability of a row
-  const double* row_subsample;   // (n) instead of it, or null
-  const double* sampler_field;   // fields of the sampler
-  int64_t n_live;                // rows of positive weight
-  Sampling* sampling;            // (n_copies) of samplers that depend on gradients
-  uint32_t* norms;               // (n) of gradients
-  int64_t* digits;               // (n_copies, 2048, 2) rows and their sum by a digit of their norms
-  double* factor;                // (n_copies, n) what a row of the sample counts for
-  Output* reweighted;            // (n_copies, n_outputs) of the sample, where rows count more or less
-  int32_t* reweighted_packed;    // (n_copies, n_outputs, n) the same as `packed`
-  Pair* reweighted_leaf;         // (n_copies, n_outputs, n)
-  Pair* reweighted_search;       // (n_copies, n_outputs, n)
-  const int32_t* row_group;      // (n) number of the group that is drawn as one, or null
-  int64_t max_nodes;             // of a tree
-  int64_t max_depth;             // 0: none
-  int64_t max_leaves;            // 0: none
-  int64_t leafwise;              // 1: the node that gains most is split next
-  int64_t symmetric;             // 1: one split for all nodes of a level
-  int64_t n_joint;               // outputs that are split together, each with nodes and histograms of its own; 1: none
-  int64_t one_tree;              // 1: the trees of all outputs have the same splits
-  int64_t sketched;              // 1: these were found from sums over the outputs
-  int64_t extra_trees;           // 1: one random cut of every column
-  double min_child_weight;       // limits, as in records/limits.h
-  double min_samples_leaf;       //
-  double reg_lambda;             //
-  double reg_alpha;              //
-  double min_split_gain;         //
-  double max_delta_step;         //
-  double path_smooth;            //
-  int64_t max_cat_threshold;     //
-  double cat_smooth;             //
-  double cat_l2;                 //
-  double min_data_per_group;     //
-  int64_t counts_nodes;          // 1: what the rows of nodes count for is needed, for estimates of categories
+  // best candidates that are kept: of a node one a column; symmetric: of a level one a block
+  int64_t n_found;
+  int64_t min_rows;     // rows of a block, where there are few
+  int64_t node_cost;    // what a node costs a block besides its rows, in rows
+  int64_t n_recorders;  // blocks of find_leaves that record the last splits, and have no rows
+  // of the sums of leaves in shared memory; 0: they are added in global memory
+  int64_t leaf_copies;
+  const double* label;        // (n), or (n_outputs, n)
+  int64_t label_plane;        // 0, or n
+  const double* weight;       // (n) real weights, or 0 and 1; null: all are 1
+  const int32_t* repeats;     // (n) integer weights; null: none are given
+  int64_t repeated;           // 1: a row counts `repeats` times in sums
+  int64_t weight_shift;       // counts read count / 2^shift
+  const double* field;        // (n_outputs, n_fields) parameters of the objective
+  int64_t n_fields;           // by output
+  int64_t n_outputs;          // scores of a row
+  const double* given_g;      // (n_outputs, n) gradients of a custom objective; null: none
+  const double* given_h;      // (n_outputs, n)
+  int64_t unit_search;        // 1: hessians of 1 in the split search
+  int64_t unit_leaf;          // 1: hessians of 1 in the leaf values
+  int64_t counts_by_hessian;  // 1: where hessians are constant they count rows
+  int64_t precision;          // 0: auto, 1: narrow, 2: wide
+  int64_t total_repeats;      // sum of repeats, or rows of positive weight
+  int64_t max_repeats;        // the largest
+  double* score;              // (n_outputs, n)
+  // (2, n) the largest score of each row, the sum of exponentials; null: one output
+  double* row_totals;
+  Output* output;    // (n_outputs)
+  int32_t* packed;   // (n_outputs, n) narrow words
+  Pair* leaf_pairs;  // (n_outputs, n) wide pairs of the leaf values
+  // (n_outputs, n) wide pairs of the search, where it has its own; null: leaf_pairs
+  Pair* search_pairs;
+  // of a round, whose trees grow side by side, each copy with a sample of its own
+  int64_t n_copies;
+  int64_t own_gradients;        // 1: each of them has gradients of its own, too
+  uint16_t* leaf;               // (n_copies, n_outputs, n) node that each row is in
+  double* node_value;           // (n_copies, n_outputs, max_nodes) values by node
+  uint8_t* in_sample;           // (n_copies, n) 1: the row is in the sample; null: all rows are
+  int64_t all_rows;             // 1: no row is left out of trees
+  int64_t draws;                // 1: the sampler draws, 0: it takes all rows of positive weight
+  uint32_t* sample;             // (n_copies, n) rows of the sample, where it is not all rows
+  double subsample;             // probability of a row
+  const double* row_subsample;  // (n) instead of it, or null
+  const double* sampler_field;  // fields of the sampler
+  int64_t n_live;               // rows of positive weight
+  Sampling* sampling;           // (n_copies) of samplers that depend on gradients
+  uint32_t* norms;              // (n) of gradients
+  int64_t* digits;              // (n_copies, 2048, 2) rows and their sum by a digit of their norms
+  double* factor;               // (n_copies, n) what a row of the sample counts for
+  // (n_copies, n_outputs) of the sample, where rows count more or less
+  Output* reweighted;
+  int32_t* reweighted_packed;  // (n_copies, n_outputs, n) the same as `packed`
+  Pair* reweighted_leaf;       // (n_copies, n_outputs, n)
+  Pair* reweighted_search;     // (n_copies, n_outputs, n)
+  const int32_t* row_group;    // (n) number of the group that is drawn as one, or null
+  int64_t max_nodes;           // of a tree
+  int64_t max_depth;           // 0: none
+  int64_t max_leaves;          // 0: none
+  int64_t leafwise;            // 1: the node that gains most is split next
+  int64_t symmetric;           // 1: one split for all nodes of a level
+  // outputs that are split together, each with nodes and histograms of its own; 1: none
+  int64_t n_joint;
+  int64_t one_tree;           // 1: the trees of all outputs have the same splits
+  int64_t sketched;           // 1: these were found from sums over the outputs
+  int64_t extra_trees;        // 1: one random cut of every column
+  double min_child_weight;    // limits, as in records/limits.h
+  double min_samples_leaf;    //
+  double reg_lambda;          //
+  double reg_alpha;           //
+  double min_split_gain;      //
+  double max_delta_step;      //
+  double path_smooth;         //
+  int64_t max_cat_threshold;  //
+  double cat_smooth;          //
+  double cat_l2;              //
+  double min_data_per_group;  //
+  // 1: what the rows of nodes count for is needed, for estimates of categories
+  int64_t counts_nodes;
   double colsample_bytree;       //
   double colsample_bylevel;      //
   double colsample_bynode;       //
   int64_t cosine;                // 1: the cosine score, else the reduction of the loss
   int64_t noisy;                 // 1: there is noise on a column's best split
   const double* feature_weight;  // (n_columns) null: none are given
-  const double* first_use;       // (n_columns) penalties of a column's first use; null: none are given
-  uint32_t* used;             // (2, n_tiles) a bit a column: trees before this round use it; with those of this round
+  // (n_columns) penalties of a column's first use; null: none are given
+  const double* first_use;
+  // (2, n_tiles) a bit a column: trees before this round use it; with those of this round
+  uint32_t* used;
   uint32_t* path;             // (max_nodes, n_tiles) the same with those of the node's path
   const ForcedSplit* forced;  // the first one is that of the root; null: none are given
   const Output* all_output;   // (n_outputs) of all rows
@@ -215,48 +240,57 @@ struct Job {
   Node* nodes;                // (n_joint, max_nodes)
   Level* levels;              // (steps + 1) the tree after each step
   BatchItem* batch;           // (max_batch + 1) nodes that are split now
-  BuildItem* items;           // (n_joint, n_items) nodes whose histograms are built now, where they are many
-  int64_t n_items;            // max_batch + 1
-  int32_t* n_left;            // (2 * max_batch) rows gone left
-  int32_t* n_right;           // (2 * max_batch) rows gone right
-  Listed* lists;              // (2, n) row lists
-  Sums* histograms;           // (n_joint, n_slots, histogram_size)
-  int64_t n_slots;            // histograms of an output
-  int64_t* counts;            // (n_slots, histogram_size) rows by bin; null: not counted
-  Found* found;               // (2 * max_batch, n_found) what each block of the search found
-  uint32_t* allowed;          // (2 * max_batch, n_tiles) a bit a column: columns that a node may use; null: all
-  double* level_scores;     // (nodes of a level, n_places, 2, 256) symmetric: scores of candidates: missing right, left
-  int64_t* root_missing;    // (n_places) symmetric: the root's sum of hessians of missing values
-  int32_t* root_range;      // (n_places, 2) symmetric: the root's first and last bin that hold rows
-  int64_t* root_below;      // (n_places, 256) symmetric: the root's sum of hessians up to each bin
-  double* level_norms;      // the same: squared norms of steps, of cosine scores
-  double* joint_norms;      // (n_places, 2, 256) as joint_scores
-  double* joint_scores;     // (n_places, 2, 256) joint symmetric: the same added over nodes and outputs
-  double* side_weights;     // (nodes of a level, n_places, 2, 256, 2) weights of both sides, means over outputs
+  // (n_joint, n_items) nodes whose histograms are built now, where they are many
+  BuildItem* items;
+  int64_t n_items;   // max_batch + 1
+  int32_t* n_left;   // (2 * max_batch) rows gone left
+  int32_t* n_right;  // (2 * max_batch) rows gone right
+  Listed* lists;     // (2, n) row lists
+  Sums* histograms;  // (n_joint, n_slots, histogram_size)
+  int64_t n_slots;   // histograms of an output
+  int64_t* counts;   // (n_slots, histogram_size) rows by bin; null: not counted
+  Found* found;      // (2 * max_batch, n_found) what each block of the search found
+  // (2 * max_batch, n_tiles) a bit a column: columns that a node may use; null: all
+  uint32_t* allowed;
+  // (nodes of a level, n_places, 2, 256) symmetric: scores of candidates: missing right, left
+  double* level_scores;
+  int64_t* root_missing;  // (n_places) symmetric: the root's sum of hessians of missing values
+  int32_t* root_range;    // (n_places, 2) symmetric: the root's first and last bin that hold rows
+  int64_t* root_below;    // (n_places, 256) symmetric: the root's sum of hessians up to each bin
+  double* level_norms;    // the same: squared norms of steps, of cosine scores
+  double* joint_norms;    // (n_places, 2, 256) as joint_scores
+  // (n_places, 2, 256) joint symmetric: the same added over nodes and outputs
+  double* joint_scores;
+  // (nodes of a level, n_places, 2, 256, 2) weights of both sides, means over outputs
+  double* side_weights;
   LevelSplit* level_split;  // joint symmetric: that of the level searched last
   CodeStep* steps;          // (n_places, 256) symmetric: the steps of columns of categories
   int32_t* n_steps;         // (n_places, 2) symmetric: their number, and that of the sizes of sets
   uint64_t* sets;           // (max_nodes, 4) of splits by categories: a bit a code that goes right
   uint64_t* tree_sets;      // (n_store, max_nodes, 4) the same of finished trees
-  int64_t* leaf_sums;     // (max_nodes, 16) wide sums of g, h and counts; where outputs have one tree, for each of them
-  uint32_t* arrived;      // (2 * max_batch) columns of a node that are searched
-  TreeNode* trees;        // (n_store, max_nodes) finished trees
-  int32_t* tree_sizes;    // (n_store) nodes of each
-  int64_t n_sums;         // of a sketch
-  double* sketch_factor;  // (n_sums, n_outputs) what the gradients of an output add to a sum
-  double* sketch_real;    // (n_sums + 1, n) the sums, and the mean of the hessians
-  Output* sketch_output;  // (n_sums)
+  // (max_nodes, 16) wide sums of g, h and counts; where outputs have one tree, for each of them
+  int64_t* leaf_sums;
+  uint32_t* arrived;       // (2 * max_batch) columns of a node that are searched
+  TreeNode* trees;         // (n_store, max_nodes) finished trees
+  int32_t* tree_sizes;     // (n_store) nodes of each
+  int64_t n_sums;          // of a sketch
+  double* sketch_factor;   // (n_sums, n_outputs) what the gradients of an output add to a sum
+  double* sketch_real;     // (n_sums + 1, n) the sums, and the mean of the hessians
+  Output* sketch_output;   // (n_sums)
   int32_t* sketch_packed;  // (n_sums, n) narrow words
   Pair* sketch_pairs;      // (n_sums, n) wide pairs
   Turn* turn;              // this round
-  int64_t tree_stride;     // bytes from what one of the trees that grow side by side has of its own to that of the next
-  int64_t n_store;         // trees that can wait for the host
+  // bytes from what one of the trees that grow side by side has of its own to that of the next
+  int64_t tree_stride;
+  int64_t n_store;  // trees that can wait for the host
 };
 
-struct WalkNode {         // of a model; 8 bytes
-  uint16_t low, length;   // a row goes right where its code is in low .. low + length - 1; by a set: the place of its
-                          // first word in `sets`, low half and high half
-  uint16_t column, left;  // of the used columns, BY_SET added; left child within the tree, or the leaf itself
+struct WalkNode {  // of a model; 8 bytes
+  // a row goes right where its code is in low .. low + length - 1; by a set: the place of its first
+  // word in `sets`, low half and high half
+  uint16_t low, length;
+  // of the used columns, BY_SET added; left child within the tree, or the leaf itself
+  uint16_t column, left;
 };
 constexpr uint32_t BY_SET = 0x8000;
 
@@ -266,7 +300,8 @@ struct WalkTree {
 };
 
 struct WalkLines {
-  const int64_t* at;      // (nodes, 2) the terms of each leaf: first and number; null: no leaf has any
+  // (nodes, 2) the terms of each leaf: first and number; null: no leaf has any
+  const int64_t* at;
   const int32_t* column;  // of each term; the first of a leaf is its constant
   const double* coef;     //
   const double* bounds;   // (columns, 3) as in math/linear.h; null: raw units
@@ -293,14 +328,15 @@ struct PredictJob {  // the arguments of predictions
   int64_t n_chunks;
   const int32_t* chunk_at;  // (n_chunks + 1) the first tree of each chunk
   int64_t n_outputs;
-  double* score;              // (n_rows, n_outputs) IN OUT
-  int64_t n_columns;          // of the table; crosses follow
-  uint32_t* codes;            // (n_used, n_rows) where they do not fit in shared memory; else null
-  const int32_t* code_limit;  // (n_used) of columns of categories: above all codes of their sets; others: -1
-  const uint32_t* sets;       // a bit a code: 1: it goes right
-  WalkLines lines;            // of linear leaves
-  WalkCrosses crosses;        // columns behind those of the table
-  int64_t link;               // of `apply_link`
+  double* score;      // (n_rows, n_outputs) IN OUT
+  int64_t n_columns;  // of the table; crosses follow
+  uint32_t* codes;    // (n_used, n_rows) where they do not fit in shared memory; else null
+  // (n_used) of columns of categories: above all codes of their sets; others: -1
+  const int32_t* code_limit;
+  const uint32_t* sets;  // a bit a code: 1: it goes right
+  WalkLines lines;       // of linear leaves
+  WalkCrosses crosses;   // columns behind those of the table
+  int64_t link;          // of `apply_link`
 };
 
 struct ExplainFactor {  // as Factor of cpu/predict/shap_paths.h
@@ -314,8 +350,9 @@ struct ExplainLeaf {
   int32_t factor, n_factors;  // the range of its factors
 };
 
-struct ExplainGroup {      // of leaves
-  int64_t entry;           // where its table begins, (patterns, slots); -1: every row has an entry of its own
+struct ExplainGroup {  // of leaves
+  // where its table begins, (patterns, slots); -1: every row has an entry of its own
+  int64_t entry;
   int32_t bit, n_bits;     // of its pattern
   int32_t leaf, n_leaves;  // the ranges of its leaves and slots
   int32_t slot, n_slots;   //
@@ -335,14 +372,16 @@ struct ExplainJob {              // the arguments of Shapley values
   const double* points;          // quadrature with 1, 2, .. points
   const double* point_weights;   //
   double* entries;               // the tables of all groups OUT
-  double* sums;                  // (n_columns, n_rows) where they do not fit in shared memory; else null
-  double* out;                   // (n_rows, n_outputs, n_columns) IN OUT
+  // (n_columns, n_rows) where they do not fit in shared memory; else null
+  double* sums;
+  double* out;  // (n_rows, n_outputs, n_columns) IN OUT
 };
 
 struct MetricResult {
   uint64_t range, top;  // bits of the largest error, and of the largest that a row adds
-  int64_t low, high;    // the sum of the low halves of what rows add in fixed point, and of the high halves
-  int64_t bad;          // of the first metric: something is not finite
+  // the sum of the low halves of what rows add in fixed point, and of the high halves
+  int64_t low, high;
+  int64_t bad;  // of the first metric: something is not finite
 };
 
 struct MetricJob {  // the arguments of evaluations
@@ -365,9 +404,10 @@ struct MetricJob {  // the arguments of evaluations
   const int64_t* ones;       // (n_rows) the weight of the rows of class 1 up to each of them
   const int64_t* zeros;      // the same of class 0
   const uint8_t* planes;     // (columns, n_rows) codes
-  const WalkNode* nodes;     // of a tree over codes; `low` of a split by a set: its number; left: 0 in leaves
-  const double* values;      // of the same nodes
-  const uint64_t* sets;      // (sets, 4) a bit a code: 1: it goes right
+  // of a tree over codes; `low` of a split by a set: its number; left: 0 in leaves
+  const WalkNode* nodes;
+  const double* values;  // of the same nodes
+  const uint64_t* sets;  // (sets, 4) a bit a code: 1: it goes right
 };
 
 struct LineTable {       // the values behind the bins
@@ -381,19 +421,21 @@ struct LineTable {       // the values behind the bins
 struct LineLeaves {          // those of a tree, and the sums over their rows
   int64_t n_leaves;          //
   const int32_t* column_at;  // (n_leaves + 1) the first column of each
-  int32_t* column;           // those of its branch IN OUT: then those with more than one value, first
-  const int64_t* sum_at;     // (n_leaves + 1) its first sum
-  const int64_t* space_at;   // (n_leaves) its first number of `space`
-  const double* value;       // (n_leaves) shrunk
-  int32_t* n_kept;           // (n_leaves) columns with more than one value
-  int32_t* row_at;           // (n_leaves + 1) its first row
-  int32_t* cursor;           // (n_leaves) rows so far
-  uint32_t* rows;            // (n) leaf by leaf; 2^31 is added to those that are not complete
-  uint64_t* range;           // (columns, 2) the lowest and the highest value, as numbers that sort like them
-  FixedColumn* fixed;        // (columns)
-  LineSums* totals;          // (n_leaves)
-  int64_t* sums;             // (sums, 4) in parts of 32 bits
-  double* space;             //
+  // those of its branch IN OUT: then those with more than one value, first
+  int32_t* column;
+  const int64_t* sum_at;    // (n_leaves + 1) its first sum
+  const int64_t* space_at;  // (n_leaves) its first number of `space`
+  const double* value;      // (n_leaves) shrunk
+  int32_t* n_kept;          // (n_leaves) columns with more than one value
+  int32_t* row_at;          // (n_leaves + 1) its first row
+  int32_t* cursor;          // (n_leaves) rows so far
+  uint32_t* rows;           // (n) leaf by leaf; 2^31 is added to those that are not complete
+  // (columns, 2) the lowest and the highest value, as numbers that sort like them
+  uint64_t* range;
+  FixedColumn* fixed;  // (columns)
+  LineSums* totals;    // (n_leaves)
+  int64_t* sums;       // (sums, 4) in parts of 32 bits
+  double* space;       //
 };
 
 struct LineTerms {       // of the leaves of an output's tree
@@ -436,54 +478,97 @@ struct BinJob {  // the arguments of binning
   uint8_t* planes;        // (n_columns, n_rows) OUT: codes; those of missing values are the last
 };
 
-constexpr int PARTITION = 1, ONE_HOT = 2;  // kinds of columns of categories: any set of codes, one against the rest
+// kinds of columns of categories: any set of codes, one against the rest
+constexpr int PARTITION = 1, ONE_HOT = 2;
 
-// Compiled for one growth policy, the kernels have none of the others' code: 0 depthwise, 1 symmetric, 2 leafwise.
+// Compiled for one growth policy, the kernels have none of the others' code: 0 depthwise, 1
+// symmetric, 2 leafwise.
 #ifdef SAPWOOD_POLICY
-inline bool is_symmetric(const Job&) { return SAPWOOD_POLICY == 1; }
-inline bool is_leafwise(const Job&) { return SAPWOOD_POLICY == 2; }
-inline bool has_columns(const Job& j) { return SAPWOOD_COLUMNS && j.allowed != nullptr; }
-inline bool is_joint(const Job&) { return SAPWOOD_JOINT; }
-constexpr bool MAY_RANK = SAPWOOD_RANKED;  // compiled for more than the loss: cosine scores, weights, penalties, noise
+inline bool is_symmetric(const Job&) {
+  return SAPWOOD_POLICY == 1;
+}
+inline bool is_leafwise(const Job&) {
+  return SAPWOOD_POLICY == 2;
+}
+inline bool has_columns(const Job& j) {
+  return SAPWOOD_COLUMNS && j.allowed != nullptr;
+}
+inline bool is_joint(const Job&) {
+  return SAPWOOD_JOINT;
+}
+// compiled for more than the loss: cosine scores, weights, penalties, noise
+constexpr bool MAY_RANK = SAPWOOD_RANKED;
 constexpr bool MAY_HAVE_CATEGORIES = SAPWOOD_CATEGORIES,
                MAY_BE_NARROW = SAPWOOD_NARROW;    // narrow: a tile of 16 columns
 constexpr bool MAY_BE_BESIDE = SAPWOOD_BESIDE;    // compiled for trees side by side
 constexpr bool MAY_HAVE_COPIES = SAPWOOD_COPIES;  // ... of several copies of a round
 #else
-inline bool is_symmetric(const Job& j) { return j.symmetric != 0; }
-inline bool is_leafwise(const Job& j) { return j.leafwise != 0; }
-inline bool has_columns(const Job& j) { return j.allowed != nullptr; }
-inline bool is_joint(const Job& j) { return j.n_joint > 1; }
+inline bool is_symmetric(const Job& j) {
+  return j.symmetric != 0;
+}
+inline bool is_leafwise(const Job& j) {
+  return j.leafwise != 0;
+}
+inline bool has_columns(const Job& j) {
+  return j.allowed != nullptr;
+}
+inline bool is_joint(const Job& j) {
+  return j.n_joint > 1;
+}
 constexpr bool MAY_RANK = true;
-constexpr bool MAY_HAVE_CATEGORIES = true, MAY_BE_NARROW = true, MAY_BE_BESIDE = true, MAY_HAVE_COPIES = true;
+constexpr bool MAY_HAVE_CATEGORIES = true, MAY_BE_NARROW = true, MAY_BE_BESIDE = true,
+               MAY_HAVE_COPIES = true;
 #endif
-inline bool is_cosine(const Job& j) { return MAY_RANK && j.cosine != 0; }
+inline bool is_cosine(const Job& j) {
+  return MAY_RANK && j.cosine != 0;
+}
 inline bool is_ranked(const Job& j) {
   return MAY_RANK && (j.noisy || j.feature_weight != nullptr || j.first_use != nullptr);
 }
-inline bool has_categories(const Job& j) { return MAY_HAVE_CATEGORIES && j.category != nullptr; }
+inline bool has_categories(const Job& j) {
+  return MAY_HAVE_CATEGORIES && j.category != nullptr;
+}
 
 // The tree of this block among those that grow side by side, and what it has of its own.
-inline int place_of_tree() { return MAY_BE_BESIDE ? (int)blockIdx.z : 0; }
-inline int n_beside() { return MAY_BE_BESIDE ? (int)gridDim.z : 1; }
+inline int place_of_tree() {
+  return MAY_BE_BESIDE ? (int)blockIdx.z : 0;
+}
+inline int n_beside() {
+  return MAY_BE_BESIDE ? (int)gridDim.z : 1;
+}
 template <class T>
 SAPWOOD_INLINE T* of_tree(const Job& j, T* first) {
   return MAY_BE_BESIDE ? (T*)((char*)first + place_of_tree() * j.tree_stride) : first;
 }
-inline Growth& growth_of(const Job& j) { return j.growth[place_of_tree()]; }
+inline Growth& growth_of(const Job& j) {
+  return j.growth[place_of_tree()];
+}
 
-// The trees of a copy of a round follow those of the one before. k: the tree. Its copy, its output, and the place of its
+// The trees of a copy of a round follow those of the one before. k: the tree. Its copy, its output,
+// and the place of its
 // gradients: copies share them, unless rows count more or less in each.
-inline int copy_of(const Job& j, int k) { return MAY_HAVE_COPIES ? k / (int)j.n_outputs : 0; }
-inline int output_of(const Job& j, int k) { return MAY_HAVE_COPIES ? k % (int)j.n_outputs : k; }
-inline int gradients_of(const Job& j, int k) { return j.own_gradients ? k : output_of(j, k); }
+inline int copy_of(const Job& j, int k) {
+  return MAY_HAVE_COPIES ? k / (int)j.n_outputs : 0;
+}
+inline int output_of(const Job& j, int k) {
+  return MAY_HAVE_COPIES ? k % (int)j.n_outputs : k;
+}
+inline int gradients_of(const Job& j, int k) {
+  return j.own_gradients ? k : output_of(j, k);
+}
 
 // What an output that is split together with others has of its own; one that is not has all.
-inline Node* nodes_of(const Job& j, int k) { return is_joint(j) ? j.nodes + k * j.max_nodes : of_tree(j, j.nodes); }
-inline Growth& growth_of(const Job& j, int k) { return is_joint(j) ? j.growth[k] : growth_of(j); }
+inline Node* nodes_of(const Job& j, int k) {
+  return is_joint(j) ? j.nodes + k * j.max_nodes : of_tree(j, j.nodes);
+}
+inline Growth& growth_of(const Job& j, int k) {
+  return is_joint(j) ? j.growth[k] : growth_of(j);
+}
 inline Sums* histograms_of(const Job& j, int k) {
   return is_joint(j) ? j.histograms + k * j.n_slots * j.histogram_size : of_tree(j, j.histograms);
 }
-inline int n_joint(const Job& j) { return is_joint(j) ? (int)j.n_joint : 1; }
+inline int n_joint(const Job& j) {
+  return is_joint(j) ? (int)j.n_joint : 1;
+}
 
 }  // namespace sapwood

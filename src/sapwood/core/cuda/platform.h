@@ -1,4 +1,5 @@
-// What the kernels need of CUDA beyond the language: NVRTC has it built in, the emulation on the host defines it.
+// What the kernels need of CUDA beyond the language: NVRTC has it built in, the emulation on the
+// host defines it.
 #pragma once
 #ifdef SAPWOOD_EMULATED
 #include SAPWOOD_EMULATED  // the header of the emulation
@@ -20,8 +21,8 @@ namespace sapwood {
 constexpr unsigned ALL_LANES = 0xffffffffu;
 constexpr int LANES = 32;
 
-// One byte of the result for each nibble of `select`: bytes 0 .. 3 are those of a, 4 .. 7 those of b; with 8 added, the
-// sign of that byte fills the result's byte.
+// One byte of the result for each nibble of `select`: bytes 0 .. 3 are those of a, 4 .. 7 those of
+// b; with 8 added, the sign of that byte fills the result's byte.
 inline uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t select) {
 #ifdef SAPWOOD_EMULATED
   return emulated_prmt(a, b, select);
@@ -62,26 +63,37 @@ inline uint64_t multiply_high(uint64_t a, uint64_t b) {
 #endif
 }
 
-inline void add_to(int64_t* sum, int64_t x) { atomicAdd((unsigned long long*)sum, (unsigned long long)x); }
-inline void raise_to(uint64_t* most, uint64_t x) { atomicMax((unsigned long long*)most, (unsigned long long)x); }
+inline void add_to(int64_t* sum, int64_t x) {
+  atomicAdd((unsigned long long*)sum, (unsigned long long)x);
+}
+inline void raise_to(uint64_t* most, uint64_t x) {
+  atomicMax((unsigned long long*)most, (unsigned long long)x);
+}
 
-// Whether this block is the last of its grid to come here; then all that the others wrote before is visible to it.
+// Whether this block is the last of its grid to come here; then all that the others wrote before is
+// visible to it.
 inline bool last_block(uint32_t* arrived, unsigned n_blocks) {
   __shared__ int last;
   __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) {
     last = atomicAdd(arrived, 1u) == n_blocks - 1;
-    if (last) *arrived = 0;
+    if (last) {
+      *arrived = 0;
+    }
   }
   __syncthreads();
-  if (last) __threadfence();
+  if (last) {
+    __threadfence();
+  }
   return last != 0;
 }
 
 // Sums and maxima over a warp; every lane gets them.
 inline int64_t warp_sum(int64_t x) {
-  for (int step = LANES / 2; step > 0; step /= 2) x += __shfl_xor_sync(ALL_LANES, (long long)x, step);
+  for (int step = LANES / 2; step > 0; step /= 2) {
+    x += __shfl_xor_sync(ALL_LANES, (long long)x, step);
+  }
   return x;
 }
 inline uint32_t warp_max(uint32_t x) {

@@ -8,7 +8,8 @@ namespace sapwood {
 struct WideSum {  // modulo 2^128
   uint64_t low = 0, high = 0;
   void add(uint64_t x, uint64_t times) {
-    const uint64_t product = x * times, before = low;
+    const uint64_t product = x * times;
+    const uint64_t before = low;
     low += product;
     high += multiply_high(x, times) + (low < before);
   }
@@ -20,7 +21,9 @@ struct WideSum {  // modulo 2^128
   void add_to_parts(int64_t* parts) const {
     for (int i = 0; i < 4; i++) {
       const int64_t part = warp_sum((int64_t)((i < 2 ? low : high) >> 32 * (i % 2) & 0xffffffffu));
-      if (threadIdx.x % LANES == 0 && part != 0) add_to(parts + i, part);
+      if (threadIdx.x % LANES == 0 && part != 0) {
+        add_to(parts + i, part);
+      }
     }
   }
 };
@@ -39,18 +42,29 @@ inline WideSum whole(const int64_t* part) {
 
 // The nearest float64.
 inline double nearest(WideSum sum) {
-  uint64_t low = sum.low, high = sum.high;
-  if (high == 0) return (double)low;
+  uint64_t low = sum.low;
+  uint64_t high = sum.high;
+  if (high == 0) {
+    return (double)low;
+  }
   int shift = 0;  // the first bit of the sum becomes that of `high`
-  for (; !(high >> 63); shift++) high = high << 1 | low >> 63, low <<= 1;
-  return (double)(high | (low != 0)) * power_of_two(64 - shift);  // the last bit stands for all that are cut off
+  for (; !(high >> 63); shift++) {
+    high = high << 1 | low >> 63;
+    low <<= 1;
+  }
+  // the last bit stands for all that are cut off
+  return (double)(high | (low != 0)) * power_of_two(64 - shift);
 }
-inline double nearest(const int64_t* part) { return nearest(whole(part)); }
+inline double nearest(const int64_t* part) {
+  return nearest(whole(part));
+}
 
 // The same of a sum that may be negative.
 inline double nearest_signed(const int64_t* part) {
   const WideSum sum = whole(part);
-  if (!(sum.high >> 63)) return nearest(sum);
+  if (!(sum.high >> 63)) {
+    return nearest(sum);
+  }
   return -nearest(WideSum{0 - sum.low, ~sum.high + (sum.low == 0)});
 }
 

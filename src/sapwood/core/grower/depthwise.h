@@ -1,4 +1,5 @@
-// Depth-wise growth: all nodes of a level are split before those of the next level, in the order of their ids.
+// Depth-wise growth: all nodes of a level are split before those of the next level, in the order of
+// their ids.
 #pragma once
 #include "math/types.h"
 

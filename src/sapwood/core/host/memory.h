@@ -4,13 +4,14 @@
 
 namespace sapwood {
 
-// Aligned, not cleared, in huge pages if the system has them; returned to the system when freed. Large blocks are files
-// while there is a scratch folder (resident.h).
+// Aligned, not cleared, in huge pages if the system has them; returned to the system when freed.
+// Large blocks are files while there is a scratch folder (resident.h).
 class Memory {
  public:
   Memory() = default;
   explicit Memory(size_t n_bytes);
-  // A part of an open file, to be read only; `offset` is a multiple of 65536. Throws std::bad_alloc.
+  // A part of an open file, to be read only; `offset` is a multiple of 65536. Throws
+  // std::bad_alloc.
   static Memory of_file(int file, size_t offset, size_t n_bytes);
   ~Memory();
   Memory(Memory&& o) noexcept;

@@ -1,8 +1,9 @@
-// Every worker has a share of the tasks: neighbours, at the same place among all of them in every run. So it finds rows
-// that it wrote in its own cache. (Measured with two workers: if both claim from the front, the moves of a partition
-// take 2.5 times as long.) A worker whose share is done takes tasks from the ends of the others'. The caller waits until
-// all tasks are done, not until all threads arrive, so a worker that the operating system has suspended delays nothing
-// unless it holds a task.
+// Every worker has a share of the tasks: neighbours, at the same place among all of them in every
+// run. So it finds rows that it wrote in its own cache. (Measured with two workers: if both claim
+// from the front, the moves of a partition take 2.5 times as long.) A worker whose share is done
+// takes tasks from the ends of the others'. The caller waits until all tasks are done, not until
+// all threads arrive, so a worker that the operating system has suspended delays nothing unless it
+// holds a task.
 #include "host/pool.h"
 
 #ifndef _WIN32
@@ -30,13 +31,15 @@ namespace sapwood {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// Waking a parked worker takes 2 to 26 us, a spinning one 0.1 us. Measured while two other processes keep the two cores
-// busy: 5 us of spinning is 2.9 times as slow as 20 us; 50 and 100 us are sometimes 1.8 times as slow. On a machine
-// without other work all of them are equal.
+// Waking a parked worker takes 2 to 26 us, a spinning one 0.1 us. Measured while two other
+// processes keep the two cores
+// busy: 5 us of spinning is 2.9 times as slow as 20 us; 50 and 100 us are sometimes 1.8 times as
+// slow. On a machine without other work all of them are equal.
 constexpr auto SPIN = std::chrono::microseconds(20);
 constexpr auto POLL_EVERY = std::chrono::milliseconds(50);
 constexpr int64_t MAX_TASKS = (1 << 18) - 1;
-constexpr int64_t TASK_BYTES = TASK_ROWS * 64;  // that a task is taken to touch of the arrays by row
+// that a task is taken to touch of the arrays by row
+constexpr int64_t TASK_BYTES = TASK_ROWS * 64;
 constexpr int MAX_THREADS = (1 << 10) - 1;
 
 void pause() {
@@ -47,7 +50,8 @@ void pause() {
 #endif
 }
 
-thread_local bool inside = false;  // in a task: a nested run stays on this thread and does not check for Ctrl-C
+// in a task: a nested run stays on this thread and does not check for Ctrl-C
+thread_local bool inside = false;
 
 struct alignas(64) Share {
   std::atomic<uint64_t> left{0};  // | run 28 | end 18 | next 18 |
@@ -59,8 +63,9 @@ struct Pool {
   alignas(64) std::atomic<uint32_t> wake{0};
   alignas(64) std::atomic<int> parked{0};
   std::atomic<bool> joining{false};  // the caller sleeps until `done` changes
-  std::atomic<bool> stop{false};     // the run was interrupted or failed: claim tasks, do not run them
-  std::mutex busy;                   // one run at a time; a second caller does its tasks alone
+  // the run was interrupted or failed: claim tasks, do not run them
+  std::atomic<bool> stop{false};
+  std::mutex busy;  // one run at a time; a second caller does its tasks alone
   std::exception_ptr error;
   std::mutex error_lock;
   Task task = nullptr;  // of the run, as the next two: they stay until its last task is done
@@ -74,10 +79,12 @@ struct Pool {
   static uint32_t end(uint64_t left) { return (uint32_t)(left >> 18 & MAX_TASKS); }
   static uint64_t run_of(uint64_t left) { return left >> 36; }
   static int threads_of(uint64_t t) { return (int)(t & MAX_THREADS); }
-  static uint64_t tag(uint64_t t) { return t >> 10 & ((1ull << 28) - 1); }  // of the run, in its shares
+  // of the run, in its shares
+  static uint64_t tag(uint64_t t) { return t >> 10 & ((1ull << 28) - 1); }
 
   void begin(int n_threads, int64_t n) {
-    const uint64_t t = ((ticket.load(std::memory_order_relaxed) >> 10) + 1) << 10 | (uint64_t)n_threads;
+    const uint64_t t =
+        ((ticket.load(std::memory_order_relaxed) >> 10) + 1) << 10 | (uint64_t)n_threads;
     n_tasks = (uint32_t)n;
     for (int worker = 0; worker < n_threads; worker++) {
       const auto first = (uint64_t)first_of_share(worker, n, n_threads);
@@ -89,30 +96,43 @@ struct Pool {
   }
 
   void execute(uint32_t k, int worker) {
-    if (stop.load(std::memory_order_relaxed)) return;
+    if (stop.load(std::memory_order_relaxed)) {
+      return;
+    }
     try {
       touch(TASK_BYTES);
       task(body, k, worker);
     } catch (...) {
       const std::lock_guard hold(error_lock);
-      if (!error) error = std::current_exception();
+      if (!error) {
+        error = std::current_exception();
+      }
       stop.store(true, std::memory_order_relaxed);
     }
   }
 
-  // Does tasks of run t until none is left: first those of the worker's share, then those of the others, from their ends.
+  // Does tasks of run t until none is left: first those of the worker's share, then those of the
+  // others, from their ends.
   template <class Between>
   void drain(uint64_t t, int worker, Between&& between) {
     const int n = threads_of(t);
-    for (int turn = 0; turn < n && worker < n && ticket.load(std::memory_order_relaxed) == t; turn++) {
-      std::atomic<uint64_t>& share = shares[worker + turn < n ? worker + turn : worker + turn - n].left;
+    for (int turn = 0; turn < n && worker < n && ticket.load(std::memory_order_relaxed) == t;
+         turn++) {
+      std::atomic<uint64_t>& share =
+          shares[worker + turn < n ? worker + turn : worker + turn - n].left;
       uint64_t left = share.load(std::memory_order_acquire);
-      while (run_of(left) == tag(t) && next(left) < end(left)) {  // of a newer run, a late worker claims nothing
+      // of a newer run, a late worker claims nothing
+      while (run_of(left) == tag(t) && next(left) < end(left)) {
         const uint64_t claimed = turn == 0 ? left + NEXT : left - END;
-        if (!share.compare_exchange_weak(left, claimed, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
+        if (!share.compare_exchange_weak(left, claimed, std::memory_order_acq_rel,
+                                         std::memory_order_acquire)) {
+          continue;
+        }
         const uint32_t all = n_tasks;  // before this task is done
         execute(turn == 0 ? next(left) : end(left) - 1, worker);
-        if (done.fetch_add(1) + 1 == all && joining.load()) done.notify_all();
+        if (done.fetch_add(1) + 1 == all && joining.load()) {
+          done.notify_all();
+        }
         between();
         left = share.load(std::memory_order_acquire);
       }
@@ -129,19 +149,28 @@ struct Pool {
         const uint64_t t = ticket.load(std::memory_order_acquire);
         found = t != seen && worker < threads_of(t);
         seen = t;
-        if (found) drain(t, worker, [] {});
-        else if ((spins & 63) == 63 && Clock::now() - since > SPIN) break;
-        else pause();
+        if (found) {
+          drain(t, worker, [] {});
+        } else if ((spins & 63) == 63 && Clock::now() - since > SPIN) {
+          break;
+        } else {
+          pause();
+        }
       }
-      if (found) continue;
+      if (found) {
+        continue;
+      }
       const uint32_t woken = wake.load();
       parked.fetch_add(1);
-      if (ticket.load() == seen) wake.wait(woken);
+      if (ticket.load() == seen) {
+        wake.wait(woken);
+      }
       parked.fetch_sub(1);
     }
   }
 
-  void hire(int n) {  // workers live as long as the process; if no thread can be started, fewer do the work
+  // workers live as long as the process; if no thread can be started, fewer do the work
+  void hire(int n) {
     while (n_workers < n) {
       try {
         std::thread(&Pool::work, this, n_workers + 1).detach();
@@ -159,15 +188,20 @@ std::atomic<int> n_beside{0};  // trainings beside each other
 
 Pool& pool() {
   Pool* p = the_pool.load(std::memory_order_acquire);
-  if (p != nullptr) return *p;
+  if (p != nullptr) {
+    return *p;
+  }
   Pool* fresh = new Pool;
-  if (the_pool.compare_exchange_strong(p, fresh)) return *fresh;
+  if (the_pool.compare_exchange_strong(p, fresh)) {
+    return *fresh;
+  }
   delete fresh;
   return *p;
 }
 
 #ifndef _WIN32
-// The child of a fork has no pool threads. It starts a new pool and leaves the old one alone: its locks may be held.
+// The child of a fork has no pool threads. It starts a new pool and leaves the old one alone: its
+// locks may be held.
 void after_fork() {
   the_pool.store(nullptr);
   n_beside.store(0);
@@ -180,9 +214,13 @@ struct Poller {
   Clock::time_point last = Clock::now();
   bool operator()() {
     const Poll poll = the_poll.load(std::memory_order_relaxed);
-    if (poll == nullptr) return false;
+    if (poll == nullptr) {
+      return false;
+    }
     const auto now = Clock::now();
-    if (now - last < POLL_EVERY) return false;
+    if (now - last < POLL_EVERY) {
+      return false;
+    }
     last = now;
     return poll();
   }
@@ -193,7 +231,9 @@ void run_alone(int64_t n_tasks, Task task, void* body) {
   for (int64_t k = 0; k < n_tasks; k++) {
     touch(TASK_BYTES);
     task(body, k, 0);
-    if (!inside && poll()) throw Interrupted{};
+    if (!inside && poll()) {
+      throw Interrupted{};
+    }
   }
 }
 
@@ -204,26 +244,39 @@ int pool_workers() {
   return p == nullptr ? 0 : p->n_workers;
 }
 
-int share_threads(int change) { return n_beside.fetch_add(change) + change; }
+int share_threads(int change) {
+  return n_beside.fetch_add(change) + change;
+}
 
-void set_poll(Poll poll) { the_poll.store(poll); }
+void set_poll(Poll poll) {
+  the_poll.store(poll);
+}
 
 void run_tasks(int n_threads, int64_t n_tasks, Task task, void* body) {
-  if (n_tasks <= 0) return;
+  if (n_tasks <= 0) {
+    return;
+  }
   n_threads /= std::max(1, n_beside.load(std::memory_order_relaxed));
-  if (n_threads <= 1 || n_tasks == 1 || inside) return run_alone(n_tasks, task, body);
+  if (n_threads <= 1 || n_tasks == 1 || inside) {
+    return run_alone(n_tasks, task, body);
+  }
   if (n_tasks > MAX_TASKS) {  // several tasks at a time
     const int64_t step = (n_tasks + MAX_TASKS - 1) / MAX_TASKS;
     return run(n_threads, (n_tasks + step - 1) / step, [&](int64_t k, int worker) {
-      for (int64_t i = k * step; i < std::min(n_tasks, (k + 1) * step); i++) task(body, i, worker);
+      for (int64_t i = k * step; i < std::min(n_tasks, (k + 1) * step); i++) {
+        task(body, i, worker);
+      }
     });
   }
   Pool& p = pool();
   std::unique_lock hold(p.busy, std::try_to_lock);
-  if (!hold.owns_lock()) return run_alone(n_tasks, task, body);
+  if (!hold.owns_lock()) {
+    return run_alone(n_tasks, task, body);
+  }
   n_threads = n_threads < MAX_THREADS ? n_threads : MAX_THREADS;
   p.hire(n_threads - 1);
-  p.task = task, p.body = body;
+  p.task = task;
+  p.body = body;
   p.stop.store(false, std::memory_order_relaxed);
   p.begin(n_threads, n_tasks);
   if (p.parked.load() > 0) {
@@ -244,21 +297,29 @@ void run_tasks(int n_threads, int64_t n_tasks, Task task, void* body) {
   const auto since = Clock::now();
   for (int spins = 0;; spins++) {
     uint32_t d = p.done.load(std::memory_order_acquire);
-    if (d == (uint32_t)n_tasks) break;
+    if (d == (uint32_t)n_tasks) {
+      break;
+    }
     if ((spins & 63) != 63 || Clock::now() - since < SPIN) {
       pause();
       continue;
     }
     p.joining.store(true);
-    while ((d = p.done.load()) != (uint32_t)n_tasks) p.done.wait(d);
+    while ((d = p.done.load()) != (uint32_t)n_tasks) {
+      p.done.wait(d);
+    }
     p.joining.store(false);
     break;
   }
   std::exception_ptr error;
   std::swap(error, p.error);
   hold.unlock();
-  if (interrupted) throw Interrupted{};
-  if (error) std::rethrow_exception(error);
+  if (interrupted) {
+    throw Interrupted{};
+  }
+  if (error) {
+    std::rethrow_exception(error);
+  }
 }
 
 }  // namespace sapwood

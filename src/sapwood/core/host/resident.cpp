@@ -40,17 +40,25 @@ void set_resident_limit(size_t n_bytes) {
 
 void release_pages() {
   const std::lock_guard hold(lock);
-  for (const Pages& p : all_pages()) let_pages_go(p.at, p.n_bytes);
+  for (const Pages& p : all_pages()) {
+    let_pages_go(p.at, p.n_bytes);
+  }
 }
 
 void look_at_resident(int64_t n_bytes) {
   std::unique_lock hold(looking, std::try_to_lock);
   if (!hold.owns_lock()) {  // another thread looks; wait for it where much was touched since
-    if (touch_credit > -MAX_OVERDRAFT) return;
+    if (touch_credit > -MAX_OVERDRAFT) {
+      return;
+    }
     hold.lock();
-    if (touch_credit > 0) return;
+    if (touch_credit > 0) {
+      return;
+    }
   }
-  if (!resident_limited) return;
+  if (!resident_limited) {
+    return;
+  }
   int64_t room = limit - (int64_t)resident_bytes();
   if (room < n_bytes + MIN_ROOM) {
     release_pages();
@@ -66,7 +74,9 @@ void add_pages(void* at, size_t n_bytes) {
 
 void remove_pages(void* at) {
   const std::lock_guard hold(lock);
-  std::erase_if(all_pages(), [&](const Pages& p) { return p.at == at; });
+  std::erase_if(all_pages(), [&](const Pages& p) {
+    return p.at == at;
+  });
 }
 
 void set_scratch(const char* folder) {
@@ -78,11 +88,15 @@ void* scratch_pages(size_t n_bytes) {
   std::string folder;
   {
     const std::lock_guard hold(lock);
-    if (scratch_folder().empty()) return nullptr;
+    if (scratch_folder().empty()) {
+      return nullptr;
+    }
     folder = scratch_folder();
   }
   void* at = map_scratch(folder, n_bytes);
-  if (at == nullptr) throw std::bad_alloc();
+  if (at == nullptr) {
+    throw std::bad_alloc();
+  }
   add_pages(at, n_bytes);
   return at;
 }

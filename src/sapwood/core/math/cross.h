@@ -7,7 +7,9 @@ namespace sapwood::inline SAPWOOD_ISA {
 enum CrossKind : uint8_t { DIFFERENCE, PRODUCT, RATIO, CENTRED, N_CROSS_KINDS };
 
 inline double mean_of(const double* mean, int64_t n_codes, double code) {
-  if (code >= 0.0 && code < (double)n_codes) return mean[(int64_t)code];
+  if (code >= 0.0 && code < (double)n_codes) {
+    return mean[(int64_t)code];
+  }
   return mean[code != code || code == -1.0 ? n_codes : n_codes + 1];
 }
 
@@ -15,10 +17,15 @@ inline double mean_of(const double* mean, int64_t n_codes, double code) {
 template <CrossKind KIND>
 inline float cross_value(double a, double b, const double* mean, int64_t n_codes) {
   double x;
-  if constexpr (KIND == DIFFERENCE) x = a - b;
-  else if constexpr (KIND == PRODUCT) x = a * b;
-  else if constexpr (KIND == RATIO) x = a / b;
-  else x = a - mean_of(mean, n_codes, b);
+  if constexpr (KIND == DIFFERENCE) {
+    x = a - b;
+  } else if constexpr (KIND == PRODUCT) {
+    x = a * b;
+  } else if constexpr (KIND == RATIO) {
+    x = a / b;
+  } else {
+    x = a - mean_of(mean, n_codes, b);
+  }
   const float rounded = (float)x + 0.0f;
   return rounded - rounded == 0.0f ? rounded : __builtin_bit_cast(float, 0x7fc00000u);
 }
@@ -30,9 +37,15 @@ struct CrossOf {
 };
 template <class F>
 inline auto by_cross_kind(int kind, F&& f) {
-  if (kind == DIFFERENCE) return f(CrossOf<DIFFERENCE>());
-  if (kind == PRODUCT) return f(CrossOf<PRODUCT>());
-  if (kind == RATIO) return f(CrossOf<RATIO>());
+  if (kind == DIFFERENCE) {
+    return f(CrossOf<DIFFERENCE>());
+  }
+  if (kind == PRODUCT) {
+    return f(CrossOf<PRODUCT>());
+  }
+  if (kind == RATIO) {
+    return f(CrossOf<RATIO>());
+  }
   return f(CrossOf<CENTRED>());
 }
 

@@ -33,12 +33,16 @@ inline uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-inline uint64_t fold(uint64_t h, uint64_t v) { return mix(h + 0x9E3779B97F4A7C15u * (v + 1)); }
+inline uint64_t fold(uint64_t h, uint64_t v) {
+  return mix(h + 0x9E3779B97F4A7C15u * (v + 1));
+}
 
 inline uint64_t key(uint64_t seed, uint64_t purpose, uint64_t a, uint64_t b) {
   return fold(fold(fold(fold(0, seed), purpose), a), b);
 }
 
-inline uint64_t draw(uint64_t key, uint64_t i) { return fold(key, i); }
+inline uint64_t draw(uint64_t key, uint64_t i) {
+  return fold(key, i);
+}
 
 }  // namespace sapwood::inline SAPWOOD_ISA

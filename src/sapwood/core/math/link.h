@@ -29,17 +29,30 @@ inline void link_row(Link kind, const double* s, double* p, int n) {
     for (int k = 0; k < n; k++) {
       const double x = s[k];
       int at = k;
-      for (; at > 0 && p[at - 1] > x; at--) p[at] = p[at - 1];
+      for (; at > 0 && p[at - 1] > x; at--) {
+        p[at] = p[at - 1];
+      }
       p[at] = x;
     }
   } else if (kind == Link::softmax || kind == Link::one_vs_all) {
-    double top = s[0], total = 0.0;
-    for (int k = 1; k < n; k++) top = s[k] > top ? s[k] : top;
-    for (int k = 0; k < n; k++) p[k] = kind == Link::softmax ? exp(s[k] - top) : sigmoid(s[k]);
-    for (int k = 0; k < n; k++) total = total + p[k];
-    for (int k = 0; k < n; k++) p[k] = total > 0.0 ? p[k] / total : 1.0 / n;
+    double top = s[0];
+    double total = 0.0;
+    for (int k = 1; k < n; k++) {
+      top = s[k] > top ? s[k] : top;
+    }
+    for (int k = 0; k < n; k++) {
+      p[k] = kind == Link::softmax ? exp(s[k] - top) : sigmoid(s[k]);
+    }
+    for (int k = 0; k < n; k++) {
+      total = total + p[k];
+    }
+    for (int k = 0; k < n; k++) {
+      p[k] = total > 0.0 ? p[k] / total : 1.0 / n;
+    }
   } else {
-    for (int k = 0; k < n; k++) p[k] = link_score(kind, s[k]);
+    for (int k = 0; k < n; k++) {
+      p[k] = link_score(kind, s[k]);
+    }
   }
 }
 

@@ -1,4 +1,5 @@
-// Metrics that are means over rows: what one row adds (src/sapwood/metric/functions.py has the same formulas over arrays).
+// Metrics that are means over rows: what one row adds (src/sapwood/metric/functions.py has the same
+// formulas over arrays).
 #pragma once
 #include "math/real.h"
 
@@ -18,7 +19,9 @@ enum class RowMetric : int {
   gamma,         // the same
 };
 
-inline double probability_cost(double p) { return -log(p > 1e-15 ? p : 1e-15); }
+inline double probability_cost(double p) {
+  return -log(p > 1e-15 ? p : 1e-15);
+}
 
 // p (n): the predictions of a row; a: a parameter
 inline double row_metric(RowMetric kind, double y, const double* p, int n, double a) {
@@ -40,11 +43,14 @@ inline double row_metric(RowMetric kind, double y, const double* p, int n, doubl
     case RowMetric::miss:
     case RowMetric::hit: {
       int best = n == 1 && p[0] > a;
-      for (int k = 1; k < n; k++) best = p[k] > p[best] ? k : best;
+      for (int k = 1; k < n; k++) {
+        best = p[k] > p[best] ? k : best;
+      }
       return ((double)best == y) == (kind == RowMetric::hit) ? 1.0 : 0.0;
     }
     case RowMetric::pinball: {
-      const double above = a * (y - p[0]), below = (a - 1.0) * (y - p[0]);
+      const double above = a * (y - p[0]);
+      const double below = (a - 1.0) * (y - p[0]);
       return above > below ? above : below;
     }
     case RowMetric::poisson:

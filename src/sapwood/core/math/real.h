@@ -1,13 +1,18 @@
-// exp, log, log1p within 1 ulp of the exact value, expm1 and softplus within 2, sigmoid and tanh within 3.
-// They use only + - * /, so every compiler gives the same bits. Enters: a float64. Leaves: a float64.
-// tests/spec/reference/real.py repeats these operations in NumPy, in this order.
+// exp, log, log1p within 1 ulp of the exact value, expm1 and softplus within 2, sigmoid and tanh
+// within 3.
+// They use only + - * /, so every compiler gives the same bits. Enters: a float64. Leaves: a
+// float64. tests/spec/reference/real.py repeats these operations in NumPy, in this order.
 #pragma once
 #include <stdint.h>
 
 namespace sapwood::inline SAPWOOD_ISA {
 
-inline uint64_t bits_of(double x) { return __builtin_bit_cast(uint64_t, x); }
-inline double of_bits(uint64_t u) { return __builtin_bit_cast(double, u); }
+inline uint64_t bits_of(double x) {
+  return __builtin_bit_cast(uint64_t, x);
+}
+inline double of_bits(uint64_t u) {
+  return __builtin_bit_cast(double, u);
+}
 
 inline double sqrt(double x) {  // rounded correctly by every compiler
 #ifdef __CUDACC_RTC__
@@ -22,15 +27,21 @@ inline uint64_t ordered(double x) {
   const uint64_t u = bits_of(x + 0.0);  // -0.0 is 0.0
   return u >> 63 ? ~u : u | 0x8000000000000000u;
 }
-inline double unordered(uint64_t u) { return of_bits(u >> 63 ? u & 0x7fffffffffffffffu : ~u); }
+inline double unordered(uint64_t u) {
+  return of_bits(u >> 63 ? u & 0x7fffffffffffffffu : ~u);
+}
 inline uint32_t ordered(float x) {
   const uint32_t u = __builtin_bit_cast(uint32_t, x + 0.0f);
   return u >> 31 ? ~u : u | 0x80000000u;
 }
-inline double unordered(uint32_t u) { return __builtin_bit_cast(float, u >> 31 ? u & 0x7fffffffu : ~u); }
+inline double unordered(uint32_t u) {
+  return __builtin_bit_cast(float, u >> 31 ? u & 0x7fffffffu : ~u);
+}
 
-constexpr double ROUND = 0x1.8p52;  // adding and subtracting it rounds |x| < 2^51 to an integer, half to even
-constexpr double LN2_HI = 0x1.62e42feep-1, LN2_LO = 0x1.a39ef35793c76p-33;  // k * LN2_HI is exact for |k| < 2^20
+// adding and subtracting it rounds |x| < 2^51 to an integer, half to even
+constexpr double ROUND = 0x1.8p52;
+// k * LN2_HI is exact for |k| < 2^20
+constexpr double LN2_HI = 0x1.62e42feep-1, LN2_LO = 0x1.a39ef35793c76p-33;
 constexpr double LN2 = 0x1.62e42fefa39efp-1;
 constexpr double LOG2E = 0x1.71547652b82fep0;
 constexpr double EXP_LOW = -746.0, EXP_HIGH = 710.0;  // e^x is 0 below, inf above
@@ -52,8 +63,8 @@ inline double exp_tail(double r) {
   return r + (r * r) * p;
 }
 
-// e^x = 2^k e^r; `shifted` is k + ROUND. The scaling is done in two halves, so that overflow and subnormal results are
-// right. There are no branches, so that a loop over rows becomes vector code.
+// e^x = 2^k e^r; `shifted` is k + ROUND. The scaling is done in two halves, so that overflow and
+// subnormal results are right. There are no branches, so that a loop over rows becomes vector code.
 inline double exp_rest(double x, double& shifted) {  // r
   x = x < EXP_LOW ? EXP_LOW : x;
   x = x > EXP_HIGH ? EXP_HIGH : x;
@@ -64,8 +75,8 @@ inline double exp_rest(double x, double& shifted) {  // r
 inline double exp_scaled(double tail, double shifted) {
   const uint64_t biased = bits_of(shifted) - bits_of(ROUND) + 2048;  // k + 2048 > 0
   const uint64_t half = biased >> 1;
-  const double s1 = of_bits((half - 1) << 52),
-               s2 = of_bits((biased - half - 1) << 52);  // 2^(half - 1024), 2^(rest - 1024)
+  const double s1 = of_bits((half - 1) << 52);
+  const double s2 = of_bits((biased - half - 1) << 52);  // 2^(half - 1024), 2^(rest - 1024)
   return ((1.0 + tail) * s1) * s2;
 }
 inline double exp(double x) {
@@ -75,22 +86,34 @@ inline double exp(double x) {
 }
 
 inline double expm1(double x) {
-  if (x < -40.0) return -1.0 + exp(x);
-  if (x > 37.0) return exp(x) - 1.0;
+  if (x < -40.0) {
+    return -1.0 + exp(x);
+  }
+  if (x > 37.0) {
+    return exp(x) - 1.0;
+  }
   const double k = (x * LOG2E + ROUND) - ROUND;
   const double r = (x - k * LN2_HI) - k * LN2_LO;
-  if (k == 0.0) return exp_tail(r);
+  if (k == 0.0) {
+    return exp_tail(r);
+  }
   const double s = of_bits((bits_of(k + ROUND) - bits_of(ROUND) + 1023) << 52);
   return s * exp_tail(r) + (s - 1.0);
 }
 
-// log(1 + f) + k ln2 + c, for sqrt(1/2) <= 1 + f < sqrt(2); c corrects for the rounding of 1 + f. The series in
+// log(1 + f) + k ln2 + c, for sqrt(1/2) <= 1 + f < sqrt(2); c corrects for the rounding of 1 + f.
+// The series in
 // s = f / (2 + f) is that of fdlibm's log.
 inline double log_tail(double f, double k, double c) {
-  const double half = 0.5 * f * f, s = f / (2.0 + f), z = s * s, w = z * z;
-  const double t1 = w * (0x1.999999997fa04p-2 + w * (0x1.c71c51d8e78afp-3 + w * 0x1.39a09d078c69fp-3));
+  const double half = 0.5 * f * f;
+  const double s = f / (2.0 + f);
+  const double z = s * s;
+  const double w = z * z;
+  const double t1 =
+      w * (0x1.999999997fa04p-2 + w * (0x1.c71c51d8e78afp-3 + w * 0x1.39a09d078c69fp-3));
   const double t2 =
-      z * (0x1.5555555555593p-1 + w * (0x1.2492494229359p-2 + w * (0x1.7466496cb03dep-3 + w * 0x1.2f112df3e5244p-3)));
+      z * (0x1.5555555555593p-1 +
+           w * (0x1.2492494229359p-2 + w * (0x1.7466496cb03dep-3 + w * 0x1.2f112df3e5244p-3)));
   return k * LN2_HI - ((half - (s * (half + (t1 + t2)) + (k * LN2_LO + c))) - f);
 }
 
@@ -107,19 +130,33 @@ inline double log_split(double x, double& k) {
 }
 
 inline double log(double x) {
-  if (!(x > 0.0)) return x == 0.0 ? -INF : NAN_;
-  if (x == INF) return x;
-  double shift = 0.0, k;
-  if (x < 0x1p-1022) x = x * 0x1p54, shift = -54.0;
+  if (!(x > 0.0)) {
+    return x == 0.0 ? -INF : NAN_;
+  }
+  if (x == INF) {
+    return x;
+  }
+  double shift = 0.0;
+  double k;
+  if (x < 0x1p-1022) {
+    x = x * 0x1p54;
+    shift = -54.0;
+  }
   const double f = log_split(x, k);
   return log_tail(f, k + shift, 0.0);
 }
 
 inline double log1p(double x) {
-  if (!(x > -1.0)) return x == -1.0 ? -INF : NAN_;
-  if (x == INF) return x;
+  if (!(x > -1.0)) {
+    return x == -1.0 ? -INF : NAN_;
+  }
+  if (x == INF) {
+    return x;
+  }
   if (x > -0.2928 && x < 0.4142) {
-    if (x > -0x1p-54 && x < 0x1p-54) return x;
+    if (x > -0x1p-54 && x < 0x1p-54) {
+      return x;
+    }
     return log_tail(x, 0.0, 0.0);
   }
   const double u = 1.0 + x;
@@ -133,11 +170,15 @@ inline double sigmoid_of(double s, double z) {  // z = e^-|s|
   const double r = 1.0 / (1.0 + z);
   return s >= 0.0 ? r : z * r;
 }
-inline double sigmoid(double s) { return sigmoid_of(s, exp(s < 0.0 ? s : -s)); }
+inline double sigmoid(double s) {
+  return sigmoid_of(s, exp(s < 0.0 ? s : -s));
+}
 
-// log(1 + e^s) = log1p(e^-|s|), plus s if s > 0. Here log1p is written without branches, for arguments from 0 to 1.
+// log(1 + e^s) = log1p(e^-|s|), plus s if s > 0. Here log1p is written without branches, for
+// arguments from 0 to 1.
 inline double softplus(double s) {
-  const double z = exp(s < 0.0 ? s : -s), u = 1.0 + z;
+  const double z = exp(s < 0.0 ? s : -s);
+  const double u = 1.0 + z;
   const bool high = u >= 0x1.6a09e667f3bcdp0;  // sqrt(2)
   const double f = (high ? 0.5 * u : u) - 1.0;
   return (s > 0.0 ? s : 0.0) + log_tail(f, high ? 1.0 : 0.0, (z - (u - 1.0)) / u);
@@ -145,9 +186,13 @@ inline double softplus(double s) {
 
 // -m / (2 + m) with the sign of x, where m = e^(-2|x|) - 1 is computed as in expm1.
 inline double tanh(double x) {
-  const double a = x < 0.0 ? -x : x, z = a > 20.0 ? -40.0 : -2.0 * a;
-  const double shifted = z * LOG2E + ROUND, k = shifted - ROUND, r = (z - k * LN2_HI) - k * LN2_LO;
-  const double s = of_bits((bits_of(shifted) - bits_of(ROUND) + 1023) << 52), m = s * exp_tail(r) + (s - 1.0);
+  const double a = x < 0.0 ? -x : x;
+  const double z = a > 20.0 ? -40.0 : -2.0 * a;
+  const double shifted = z * LOG2E + ROUND;
+  const double k = shifted - ROUND;
+  const double r = (z - k * LN2_HI) - k * LN2_LO;
+  const double s = of_bits((bits_of(shifted) - bits_of(ROUND) + 1023) << 52);
+  const double m = s * exp_tail(r) + (s - 1.0);
   const double t = -m / (2.0 + m);
   return x < 0.0 ? -t : t;
 }

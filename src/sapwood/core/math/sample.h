@@ -1,5 +1,6 @@
-// What a sampler states (NUMERICS 10). Samplers inherit from Sampler and state only what differs; f has the values of
-// their fields. All functions are pure functions of one row; the caller does the counting.
+// What a sampler states (NUMERICS 10). Samplers inherit from Sampler and state only what differs; f
+// has the values of their fields. All functions are pure functions of one row; the caller does the
+// counting.
 #pragma once
 #include "math/fixed.h"
 #include "math/hash.h"
@@ -19,8 +20,8 @@ struct Sampler {
   static constexpr bool l1_norm = false;          // the norm is the sum of |gradient|
   static constexpr int n_fields = 0;
   static constexpr const char* const* fields = nullptr;
-  // The norm of a row: `add` takes its gradients output by output, in units in which none exceeds 1; `max_norm` bounds
-  // the norm.
+  // The norm of a row: `add` takes its gradients output by output, in units in which none exceeds
+  // 1; `max_norm` bounds the norm.
   static double add(double sum, double) { return sum; }
   static double norm(double sum, const double*) { return sum; }
   static double max_norm(int, double, const double*) { return 1.0; }
@@ -30,6 +31,8 @@ struct Sampler {
   static double target(const double*, double subsample) { return subsample; }
 };
 
-inline bool bernoulli(uint64_t draw, double p) { return p >= 1.0 || draw < (uint64_t)(p * 0x1p64); }
+inline bool bernoulli(uint64_t draw, double p) {
+  return p >= 1.0 || draw < (uint64_t)(p * 0x1p64);
+}
 
 }  // namespace sapwood::inline SAPWOOD_ISA

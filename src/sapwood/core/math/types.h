@@ -1,4 +1,5 @@
-// The plain records that cross between kernels and drivers: the same type for every instruction set.
+// The plain records that cross between kernels and drivers: the same type for every instruction
+// set.
 #pragma once
 #include <stdint.h>
 
@@ -8,7 +9,8 @@ struct Sums {  // exact sums of quantised gradients and hessians over rows
   int64_t g = 0, h = 0;
 };
 
-struct FixedColumn {  // of a linear leaf: q = rint((x - centre) * scale); quantum = 1 / scale, also in penalty units
+// of a linear leaf: q = rint((x - centre) * scale); quantum = 1 / scale, also in penalty units
+struct FixedColumn {
   double centre, scale, quantum, in_units;
 };
 
@@ -20,7 +22,9 @@ struct LineSums {      // of a linear leaf
 struct Pair {  // one row's quantised gradient and hessian
   int32_t g, h;
 };
-inline uint32_t abs_gradient(const Pair& q) { return (uint32_t)(q.g < 0 ? -q.g : q.g); }
+inline uint32_t abs_gradient(const Pair& q) {
+  return (uint32_t)(q.g < 0 ? -q.g : q.g);
+}
 
 struct Scale {  // of fixed point: |q| <= 2^bits; g and h are the exponents of the two maxima
   int bits = 14, g = 0, h = 0;
@@ -45,8 +49,8 @@ struct Field {                 // a parameter of an objective
   double initial;
 };
 
-// The kink of a row's loss as a function of the step d: below d = at the loss falls by mass * level per unit, above it
-// rises by mass * (1 - level) per unit.
+// The kink of a row's loss as a function of the step d: below d = at the loss falls by mass * level
+// per unit, above it rises by mass * (1 - level) per unit.
 struct Knot {
   double at, mass, level;
 };
@@ -55,12 +59,14 @@ enum class Link { identity, sigmoid, softmax, exp, expm1, sigmoid2, step, one_vs
 constexpr const char* LINKS[] = {"identity", "sigmoid", "softmax",    "exp",      "expm1",
                                  "sigmoid2", "step",    "one_vs_all", "ascending"};
 
-enum class Threshold { none, top_k, expected_count };  // what a sampler needs from all rows before it samples
+// what a sampler needs from all rows before it samples
+enum class Threshold { none, top_k, expected_count };
 
 struct SampleThreshold {
   int64_t norm = -1;  // rows with a larger gradient norm are certain to take part
-  uint64_t tie = 0;   // top_k: rows of exactly this norm take part if their 32-bit tie draw is at least this
-  double mu = 1.0;    // expected_count: a row takes part with probability norm / mu
+  // top_k: rows of exactly this norm take part if their 32-bit tie draw is at least this
+  uint64_t tie = 0;
+  double mu = 1.0;  // expected_count: a row takes part with probability norm / mu
 };
 
 struct Open {  // a node that could be split, as growth policies compare it
@@ -72,13 +78,27 @@ struct Open {  // a node that could be split, as growth policies compare it
 
 namespace sapwood::inline SAPWOOD_ISA {
 
-inline Sums operator+(Sums a, Sums b) { return {a.g + b.g, a.h + b.h}; }
-inline Sums operator-(Sums a, Sums b) { return {a.g - b.g, a.h - b.h}; }
+inline Sums operator+(Sums a, Sums b) {
+  return {a.g + b.g, a.h + b.h};
+}
+inline Sums operator-(Sums a, Sums b) {
+  return {a.g - b.g, a.h - b.h};
+}
 
-// Packed words: a row's narrow g << 16 | h, and sums g << 32 | h of up to PACKED_ROWS rows. g is signed, h is not.
-inline Sums unpack(int32_t row) { return {row >> 16, row & 0xffff}; }
-inline Sums unpack(int64_t sum) { return {sum >> 32, sum & 0xffffffff}; }
-inline int64_t pack(Sums s) { return (int64_t)((uint64_t)s.g << 32) + s.h; }
-inline int64_t widen(int32_t row) { return ((int64_t)(row >> 16) << 32) + (row & 0xffff); }  // as a sum of one row
+// Packed words: a row's narrow g << 16 | h, and sums g << 32 | h of up to PACKED_ROWS rows. g is
+// signed, h is not.
+inline Sums unpack(int32_t row) {
+  return {row >> 16, row & 0xffff};
+}
+inline Sums unpack(int64_t sum) {
+  return {sum >> 32, sum & 0xffffffff};
+}
+inline int64_t pack(Sums s) {
+  return (int64_t)((uint64_t)s.g << 32) + s.h;
+}
+// as a sum of one row
+inline int64_t widen(int32_t row) {
+  return ((int64_t)(row >> 16) << 32) + (row & 0xffff);
+}
 
 }  // namespace sapwood::inline SAPWOOD_ISA

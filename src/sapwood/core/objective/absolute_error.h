@@ -1,12 +1,13 @@
-// Absolute error |s - y|. The gradient is its sign; the hessian is 0, so 1 takes its place and a leaf counts its rows.
-// The median minimises it.
+// Absolute error |s - y|. The gradient is its sign; the hessian is 0, so 1 takes its place and a
+// leaf counts its rows. The median minimises it.
 #pragma once
 #include "math/loss.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 
 struct AbsoluteError : Loss {
-  static constexpr const char *name = "absolute_error", *link = "identity", *metric = "mae", *leaf = "exact";
+  static constexpr const char *name = "absolute_error", *link = "identity", *metric = "mae",
+                              *leaf = "exact";
   static constexpr const char* doc = "absolute error, |s - y|";
   static constexpr bool constant_hessian = true, hessian_is_bound = true, knots = true;
   static constexpr int steps = 0;

@@ -1,13 +1,14 @@
-// Huber loss of r = s - y: r^2 / 2 up to delta, then delta (|r| - delta / 2). The gradient is r clipped to +-delta; the
-// hessian is 1, an upper bound. The exact leaf value is Friedman's (1999, section 4.4): the median, then one gradient
-// step from there.
+// Huber loss of r = s - y: r^2 / 2 up to delta, then delta (|r| - delta / 2). The gradient is r
+// clipped to +-delta; the hessian is 1, an upper bound. The exact leaf value is Friedman's (1999,
+// section 4.4): the median, then one gradient step from there.
 #pragma once
 #include "math/loss.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 
 struct Huber : Loss {
-  static constexpr const char *name = "huber", *link = "identity", *metric = "huber", *leaf = "friedman";
+  static constexpr const char *name = "huber", *link = "identity", *metric = "huber",
+                              *leaf = "friedman";
   static constexpr const char* doc = "squared up to huber_delta, absolute beyond";
   static constexpr Field field[] = {{"huber_delta", "delta", 0.0, 1e300, true, 1.0}};
   static constexpr const Field* fields = field;
@@ -15,7 +16,8 @@ struct Huber : Loss {
   static constexpr bool constant_hessian = true, hessian_is_bound = true, knots = true;
   static constexpr int steps = 1;
   static double cut(double s, double y, double delta, double& g) {
-    const double r = s - y, a = r < 0.0 ? -r : r;
+    const double r = s - y;
+    const double a = r < 0.0 ? -r : r;
     g = r > delta ? delta : r < -delta ? -delta : r;
     return a > delta ? delta * (a - 0.5 * delta) : 0.5 * r * r;
   }

@@ -1,5 +1,6 @@
-// Absolute percentage error |s - y| / max(1, |y|): an absolute error whose rows have the weight m = 1 / max(1, |y|).
-// The gradient is +-m. The hessian is 0, so 1 takes its place and a leaf counts its rows, whatever the unit of y.
+// Absolute percentage error |s - y| / max(1, |y|): an absolute error whose rows have the weight m =
+// 1 / max(1, |y|). The gradient is +-m. The hessian is 0, so 1 takes its place and a leaf counts
+// its rows, whatever the unit of y.
 // The median under these weights minimises it.
 #pragma once
 #include "math/loss.h"
@@ -15,7 +16,9 @@ struct Mape : Loss {
     const double a = y < 0.0 ? -y : y;
     return 1.0 / (a < 1.0 ? 1.0 : a);
   }
-  static double loss(double s, double y, const double*) { return mass(y) * (s > y ? s - y : y - s); }
+  static double loss(double s, double y, const double*) {
+    return mass(y) * (s > y ? s - y : y - s);
+  }
   static void grad_hess(double s, double y, const double*, double& g, double& h) {
     const double m = mass(y);
     g = s > y ? m : -m;  // at s == y as in absolute_error

@@ -10,7 +10,10 @@ struct SquaredError : Loss {
   static constexpr bool constant_hessian = true, mean_start = true;
   static constexpr int steps = 1;
   static double loss(double s, double y, const double*) { return 0.5 * (s - y) * (s - y); }
-  static void grad_hess(double s, double y, const double*, double& g, double& h) { g = s - y, h = 1.0; }
+  static void grad_hess(double s, double y, const double*, double& g, double& h) {
+    g = s - y;
+    h = 1.0;
+  }
 };
 using objective_squared_error = SquaredError;  // registers it
 

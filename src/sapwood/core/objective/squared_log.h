@@ -1,4 +1,5 @@
-// Squared error of logarithms: (s - log(1 + y))^2 / 2 for labels of at least 0; gradient s - log(1 + y), hessian 1.
+// Squared error of logarithms: (s - log(1 + y))^2 / 2 for labels of at least 0; gradient s - log(1
+// + y), hessian 1.
 // The score is the logarithm of 1 + prediction; the mean of log(1 + y) minimises the loss.
 #pragma once
 #include "math/loss.h"
@@ -15,7 +16,10 @@ struct SquaredLog : Loss {
     const double r = s - log1p(y);
     return 0.5 * r * r;
   }
-  static void grad_hess(double s, double y, const double*, double& g, double& h) { g = s - log1p(y), h = 1.0; }
+  static void grad_hess(double s, double y, const double*, double& g, double& h) {
+    g = s - log1p(y);
+    h = 1.0;
+  }
 };
 using objective_squared_log = SquaredLog;  // registers it
 

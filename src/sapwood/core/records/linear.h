@@ -12,8 +12,9 @@ struct RawTable {  // the columns as given, row-major; data is null where none a
   int n_columns = 0;
 };
 
-struct LinearPart {             // the terms by leaf, or by node
-  std::vector<int64_t> offset;  // (n + 1) where each leaf's terms begin; a leaf without terms has a constant value
+struct LinearPart {  // the terms by leaf, or by node
+  // (n + 1) where each leaf's terms begin; a leaf without terms has a constant value
+  std::vector<int64_t> offset;
   std::vector<int32_t> column;  // (n_terms) the first term of a leaf is its intercept, column -1
   std::vector<double> coef;     // (n_terms)
 };
@@ -22,7 +23,8 @@ struct LinearView {  // a LinearPart in another's memory
   const int64_t* offset = nullptr;
   const int32_t* column = nullptr;
   const double* coef = nullptr;
-  const double* bounds = nullptr;  // (n_columns, 3) of standard units: LinearUnits; null in raw units
+  // (n_columns, 3) of standard units: LinearUnits; null in raw units
+  const double* bounds = nullptr;
 };
 inline LinearView view(const LinearPart& p, const double* bounds) {
   return {p.offset.data(), p.column.data(), p.coef.data(), bounds};

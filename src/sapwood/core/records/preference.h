@@ -7,10 +7,12 @@
 namespace sapwood {
 
 struct SplitPreference {
-  bool cosine = false;                  // score_function: cosine; false: the reduction of the loss
-  std::vector<double> weight, penalty;  // (n_columns) feature weights, penalties of a first use; empty: none
-  std::vector<uint8_t> used;            // (n_columns) 1: a tree of an earlier round uses the column
-  double random_strength = 0;           // noise of this round, in units of the gradients' standard deviation
+  bool cosine = false;  // score_function: cosine; false: the reduction of the loss
+  // (n_columns) feature weights, penalties of a first use; empty: none
+  std::vector<double> weight, penalty;
+  std::vector<uint8_t> used;  // (n_columns) 1: a tree of an earlier round uses the column
+  // noise of this round, in units of the gradients' standard deviation
+  double random_strength = 0;
 };
 
 }  // namespace sapwood

@@ -10,7 +10,8 @@ struct Tree {  // flat arrays over nodes
   std::vector<int32_t> column, bin, left;
   std::vector<double> threshold, value, gain, cover, count;
   std::vector<uint8_t> missing_left;
-  std::vector<int32_t> set;               // category split: index of the set of codes that go left; else -1
+  // category split: index of the set of codes that go left; else -1
+  std::vector<int32_t> set;
   std::vector<int64_t> set_offset = {0};  // (n_sets + 1) into set_code
   std::vector<int32_t> set_code;          // rising within a set
 };

@@ -1,4 +1,5 @@
-// The Bayesian bootstrap (Rubin 1981) with CatBoost's temperature: every row counts (-log u)^bagging_temperature times.
+// The Bayesian bootstrap (Rubin 1981) with CatBoost's temperature: every row counts (-log
+// u)^bagging_temperature times.
 #pragma once
 #include "math/sample.h"
 

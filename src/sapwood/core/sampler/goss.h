@@ -1,4 +1,5 @@
-// Gradient-based one-side sampling (Ke et al. 2017, algorithm 2): all of the top_rate rows with the largest sum of
+// Gradient-based one-side sampling (Ke et al. 2017, algorithm 2): all of the top_rate rows with the
+// largest sum of
 // |gradient| over outputs, and other_rate drawn from the rest, which count (1 - top_rate) / other_rate times.
 // LightGBM ranks by |gradient * hessian| instead, which puts rows that are confidently wrong last.
 #pragma once
@@ -8,7 +9,8 @@ namespace sapwood::inline SAPWOOD_ISA {
 
 struct Goss : Sampler {
   static constexpr const char* name = "goss";
-  static constexpr const char* doc = "all rows with large gradients, some of the others, which count more";
+  static constexpr const char* doc =
+      "all rows with large gradients, some of the others, which count more";
   static constexpr Threshold threshold = Threshold::top_k;
   static constexpr bool reweights = true, l1_norm = true;
   static constexpr const char* field[] = {"top_rate", "other_rate"};
@@ -20,7 +22,8 @@ struct Goss : Sampler {
   static double factor(const SampleRow& row, const SampleThreshold& threshold, const double* f) {
     const bool tied = threshold.tie == 0 || draw(row.tie_key, row.at) >> 32 >= threshold.tie;
     const bool top = (int64_t)row.norm + tied > threshold.norm;
-    const double rest = bernoulli(draw(row.key, row.at), f[1] / (1.0 - f[0])) ? (1.0 - f[0]) / f[1] : 0.0;
+    const double rest =
+        bernoulli(draw(row.key, row.at), f[1] / (1.0 - f[0])) ? (1.0 - f[0]) / f[1] : 0.0;
     return top ? 1.0 : rest;
   }
 };

@@ -1,4 +1,5 @@
-// Uniform sampling: every row takes part with the same probability, or with that of its class, and counts once.
+// Uniform sampling: every row takes part with the same probability, or with that of its class, and
+// counts once.
 #pragma once
 #include "math/sample.h"
 

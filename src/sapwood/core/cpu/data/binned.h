@@ -1,4 +1,5 @@
-// Binned: the codes of a table, the immutable form that trees are grown on. Enters: chunks and cuts. Leaves: shards.
+// Binned: the codes of a table, the immutable form that trees are grown on. Enters: chunks and
+// cuts. Leaves: shards.
 #pragma once
 #include <memory>
 #include <optional>
@@ -23,8 +24,9 @@ namespace sapwood {
 //   sparse    column by column: what partitions read
 struct Shard {
   int64_t n_rows = 0;
-  int64_t first = 0;     // where its rows begin in the arrays by row of this process
-  int64_t position = 0;  // global position of its first row among the rows of all holders: what draws are made from
+  int64_t first = 0;  // where its rows begin in the arrays by row of this process
+  // global position of its first row among the rows of all holders: what draws are made from
+  int64_t position = 0;
   Memory blocks, planes;
   std::vector<size_t> plane_at;  // (slots) bytes
   std::vector<RowCodes> lists;   // (slots that are lists)
@@ -38,14 +40,20 @@ inline size_t plane_bytes(int64_t n_rows, const Slot& s) {
 
 class Binned {
  public:
-  // exact: for trees that evaluate every value; 32-bit codes in planes only, all chunks in one shard
-  // n_categories (n_columns): for columns that hold category codes, int32, negative where missing; 0 for numbers
-  // fuse: columns with few codes share slots, which changes no sum; not given: wherever that is faster
-  Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts, const std::vector<int>& n_categories,
-         bool exact, std::optional<bool> fuse, int n_threads, std::shared_ptr<const Reduce> reduce = nullptr,
-         const std::vector<int64_t>& positions = {});  // throws std::invalid_argument: a code is too large
-  // A table whose codes are stored, or to be filled in: its only shard has `held` rows. The layout is that of n_rows
-  // rows, in which the columns marked by `missing` (n_columns) have missing values.
+  // exact: for trees that evaluate every value; 32-bit codes in planes only, all chunks in one
+  // shard
+  // n_categories (n_columns): for columns that hold category codes, int32, negative where missing;
+  // 0 for numbers
+  // fuse: columns with few codes share slots, which changes no sum; not given: wherever that is
+  // faster
+  // throws std::invalid_argument: a code is too large
+  Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts,
+         const std::vector<int>& n_categories, bool exact, std::optional<bool> fuse, int n_threads,
+         std::shared_ptr<const Reduce> reduce = nullptr,
+         const std::vector<int64_t>& positions = {});
+  // A table whose codes are stored, or to be filled in: its only shard has `held` rows. The layout
+  // is that of n_rows rows, in which the columns marked by `missing` (n_columns) have missing
+  // values.
   struct Plan {
     std::vector<std::vector<double>> cuts;
     std::vector<int> n_categories;
@@ -62,8 +70,8 @@ class Binned {
   void add_codes(int column, const Code* codes);  // (n_rows); each column once
   void finish(int n_threads);
   Binned(const Binned&) = delete;
-  // Codes of n rows of a chunk, from row `from` on, into the only shard, from row `to` on; false: a column has missing
-  // values and is not marked.
+  // Codes of n rows of a chunk, from row `from` on, into the only shard, from row `to` on; false: a
+  // column has missing values and is not marked.
   bool fill(const Chunk& chunk, int64_t from, int64_t n, int64_t to, int n_threads);
   bool codes_fit(int n_threads) const;   // whether no code is beyond those that its slot has
   std::shared_ptr<const Reduce> reduce;  // over the holders of rows; null: all rows are here
@@ -79,7 +87,9 @@ class Binned {
   Layout layout;
   std::vector<Shard> shards;
   size_t n_bytes() const;
-  void* block(const Shard& s, const SlotBlock& b) const { return s.blocks.as<char>() + (size_t)s.n_rows * b.offset; }
+  void* block(const Shard& s, const SlotBlock& b) const {
+    return s.blocks.as<char>() + (size_t)s.n_rows * b.offset;
+  }
   void* plane(const Shard& s, int slot) const { return s.planes.as<char>() + s.plane_at[slot]; }
   uint32_t slot_code(const Shard& s, int slot, int64_t row) const {
     const void* codes = plane(s, slot);
@@ -91,14 +101,16 @@ class Binned {
   uint32_t code(const Shard& s, int column, int64_t row) const;
   template <class Code>
   void codes(int column, int64_t from, int64_t n, Code* out) const;  // of consecutive rows, (n) OUT
-  // The code that a split of a column tests: that of its slot, or the column's own where the slot is a list.
+  // The code that a split of a column tests: that of its slot, or the column's own where the slot
+  // is a list.
   uint32_t split_code(const Shard& s, int column, int64_t row) const {
     const int slot = layout.members[column].slot;
     return layout.slots[slot].lists() ? listed_code(s, column, row) : slot_code(s, slot, row);
   }
 
  private:
-  std::vector<SparseColumns> encode_sparse(const std::vector<Chunk>& chunks, const std::vector<PaddedCuts>& ready,
+  std::vector<SparseColumns> encode_sparse(const std::vector<Chunk>& chunks,
+                                           const std::vector<PaddedCuts>& ready,
                                            std::optional<bool> fuse, int n_threads);
   void find_missing(const std::vector<Chunk>& chunks, int64_t rows, int n_threads);
   void set_columns(const std::vector<int>& n_categories);
@@ -106,18 +118,22 @@ class Binned {
   void fill_block(const Shard& shard, const SlotBlock& b, int64_t at, int n) const;
   void add_shard(Shard shard);
   template <class Code>
-  void encode_column(const Chunk& chunk, int c, int64_t at, int n, const PaddedCuts& ready, const float* single,
-                     Code* code) const;
+  void encode_column(const Chunk& chunk, int c, int64_t at, int n, const PaddedCuts& ready,
+                     const float* single, Code* code) const;
   template <class Code, class TransposedStripe>
-  void encode_slot(const Chunk& chunk, int slot, int64_t at, int n, const std::vector<PaddedCuts>& ready,
-                   TransposedStripe& stripe, Code* code, std::vector<uint8_t>& gone) const;
-  void encode_shard(const Chunk& chunk, SparseColumns sparse, const std::vector<PaddedCuts>& ready, int n_threads);
+  void encode_slot(const Chunk& chunk, int slot, int64_t at, int n,
+                   const std::vector<PaddedCuts>& ready, TransposedStripe& stripe, Code* code,
+                   std::vector<uint8_t>& gone) const;
+  void encode_shard(const Chunk& chunk, SparseColumns sparse, const std::vector<PaddedCuts>& ready,
+                    int n_threads);
   // missing (columns) OUT: 1 where a value is
   void encode_rows(const Chunk& chunk, int64_t from, int64_t n, Shard& shard, int64_t to,
-                   const std::vector<PaddedCuts>& ready, int n_threads, std::vector<uint8_t>& missing) const;
+                   const std::vector<PaddedCuts>& ready, int n_threads,
+                   std::vector<uint8_t>& missing) const;
   void encode_bundles(Shard& shard, SparseColumns sparse, int n_threads);
   uint32_t listed_code(const Shard& s, int column, int64_t row) const;
-  void rank_chunks(const std::vector<Chunk>& chunks, const std::vector<PaddedCuts>& ready, int n_threads);
+  void rank_chunks(const std::vector<Chunk>& chunks, const std::vector<PaddedCuts>& ready,
+                   int n_threads);
 };
 
 }  // namespace sapwood

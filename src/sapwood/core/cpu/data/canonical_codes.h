@@ -1,6 +1,7 @@
-// Listing: codes in a form that depends on nothing but the codes. Columns in which most rows have one code are saved as
-// lists of the other rows.
-// Enters: a Binned of any layout. Leaves: what datasets save, and what their fingerprints are made of.
+// Listing: codes in a form that depends on nothing but the codes. Columns in which most rows have
+// one code are saved as lists of the other rows.
+// Enters: a Binned of any layout. Leaves: what datasets save, and what their fingerprints are made
+// of.
 #pragma once
 #include "cpu/data/binned.h"
 
@@ -15,6 +16,7 @@ struct Listing {
 };
 
 Listing list_codes(const Binned& binned, int n_threads);
-std::vector<int> listed_defaults(const Binned& binned);  // (columns) the default code of those that are listed, or -1
+// (columns) the default code of those that are listed, or -1
+std::vector<int> listed_defaults(const Binned& binned);
 
 }  // namespace sapwood

@@ -14,7 +14,8 @@ struct Crosses {  // as in sapwood/data/crosses.py
   const int32_t* left;    // (n) a column of numbers
   const int32_t* right;   // (n) a column of numbers; of a centred one a column of categories
   const int64_t* offset;  // (n + 1) first mean of each, and the end
-  const double* mean;     // of a centred one: by code, then that of missing and that of unseen categories
+  // of a centred one: by code, then that of missing and that of unseen categories
+  const double* mean;
 };
 
 // value (n, n_rows) OUT: NaN where it is not finite.

@@ -1,9 +1,11 @@
-// CutSketch: the cuts of a table that streams by once, in bounded memory: those that find_cuts has from the whole table.
-// Enters: chunks of consecutive rows, in any sizes. Leaves: cuts, and which columns have missing values.
+// CutSketch: the cuts of a table that streams by once, in bounded memory: those that find_cuts has
+// from the whole table.
+// Enters: chunks of consecutive rows, in any sizes. Leaves: cuts, and which columns have missing
+// values.
 //
-// Of a column it keeps the distinct values, while there are few, and the values of the sample. The rows of the sample
-// are those with the smallest draws by position, so they are known as soon as a row has come: a row that is not among
-// the smallest now will never be.
+// Of a column it keeps the distinct values, while there are few, and the values of the sample. The
+// rows of the sample are those with the smallest draws by position, so they are known as soon as a
+// row has come: a row that is not among the smallest now will never be.
 #pragma once
 #include <vector>
 
@@ -17,10 +19,12 @@ namespace sapwood {
 class CutSketch {
  public:
   CutSketch(int n_columns, int max_bins);
-  // weight (chunk.n_rows) or null: for all chunks, or for none. Chunks come in the order of their rows.
+  // weight (chunk.n_rows) or null: for all chunks, or for none. Chunks come in the order of their
+  // rows.
   void add(const Chunk& chunk, const double* weight, int n_threads);
   std::vector<std::vector<double>> cuts(int min_samples_bin, int n_threads);
-  const std::vector<uint8_t>& missing() const { return missing_; }  // (columns) 1 where some value is
+  // (columns) 1 where some value is
+  const std::vector<uint8_t>& missing() const { return missing_; }
   int64_t n_rows() const { return n_rows_; }
   bool integral() const { return WeightFacts(facts_).is_integral(nullptr); }  // the weights, so far
 

@@ -1,5 +1,5 @@
-// A table as it comes: columns of any numeric type and stride, in chunks of consecutive rows. These are views: nothing
-// is copied.
+// A table as it comes: columns of any numeric type and stride, in chunks of consecutive rows. These
+// are views: nothing is copied.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -15,15 +15,33 @@ enum class DType : uint8_t { f32, f64, i8, i16, i32, i64, u8, u16, u32, u64 };
 // f(a zero of the C++ type of `kind`)
 template <class F>
 [[gnu::always_inline]] inline auto by_type(DType kind, F&& f) {
-  if (kind == DType::f32) return f(float());
-  if (kind == DType::f64) return f(double());
-  if (kind == DType::i8) return f(int8_t());
-  if (kind == DType::i16) return f(int16_t());
-  if (kind == DType::i32) return f(int32_t());
-  if (kind == DType::i64) return f(int64_t());
-  if (kind == DType::u8) return f(uint8_t());
-  if (kind == DType::u16) return f(uint16_t());
-  if (kind == DType::u32) return f(uint32_t());
+  if (kind == DType::f32) {
+    return f(float());
+  }
+  if (kind == DType::f64) {
+    return f(double());
+  }
+  if (kind == DType::i8) {
+    return f(int8_t());
+  }
+  if (kind == DType::i16) {
+    return f(int16_t());
+  }
+  if (kind == DType::i32) {
+    return f(int32_t());
+  }
+  if (kind == DType::i64) {
+    return f(int64_t());
+  }
+  if (kind == DType::u8) {
+    return f(uint8_t());
+  }
+  if (kind == DType::u16) {
+    return f(uint16_t());
+  }
+  if (kind == DType::u32) {
+    return f(uint32_t());
+  }
   return f(uint64_t());
 }
 
@@ -31,7 +49,8 @@ struct Column {
   const char* data;
   int64_t stride;  // bytes
   DType kind;
-  const int32_t* rows = nullptr;  // (n_stored) IN, rising: whose values `data` has; null: those of all rows
+  // (n_stored) IN, rising: whose values `data` has; null: those of all rows
+  const int32_t* rows = nullptr;
   int64_t n_stored = 0;
   double fill_value = 0.0;  // the value of all other rows
   bool sparse() const { return rows != nullptr; }
@@ -54,7 +73,9 @@ struct Chunk {
 
 inline int64_t n_rows_of(const std::vector<Chunk>& chunks) {
   int64_t n = 0;
-  for (const Chunk& c : chunks) n += c.n_rows;
+  for (const Chunk& c : chunks) {
+    n += c.n_rows;
+  }
   return n;
 }
 
@@ -73,8 +94,12 @@ void load_stored(const Column& c, int64_t first, int n, double* out);
 
 // Rows first .. first + n - 1 as float64.
 inline void load(const Column& c, int64_t first, int n, double* out) {
-  if (c.sparse()) return load_stored(c, first, n, out);
-  by_type(c.kind, [&](auto zero) { load_as<decltype(zero)>(c, first, n, out); });
+  if (c.sparse()) {
+    return load_stored(c, first, n, out);
+  }
+  by_type(c.kind, [&](auto zero) {
+    load_as<decltype(zero)>(c, first, n, out);
+  });
 }
 
 // Calls f(rows, values, n) for blocks of the stored values of a sparse column.
@@ -91,13 +116,18 @@ void each_block(const Column& c, F&& f) {
 
 // Rows first .. first + n - 1 of a sparse column.
 inline void load_stored(const Column& c, int64_t first, int n, double* out) {
-  for (int i = 0; i < n; i++) out[i] = c.fill_value;
+  for (int i = 0; i < n; i++) {
+    out[i] = c.fill_value;
+  }
   const int32_t* end = c.rows + c.n_stored;
-  for (const int32_t* at = std::lower_bound(c.rows, end, first); at < end && *at < first + n; at++)
+  for (const int32_t* at = std::lower_bound(c.rows, end, first); at < end && *at < first + n;
+       at++) {
     load(c.stored(), at - c.rows, 1, out + (*at - first));
+  }
 }
 
-// One column's cuts, ready for the search kernels: padded with +inf, and also rounded down to float32, which keeps
+// One column's cuts, ready for the search kernels: padded with +inf, and also rounded down to
+// float32, which keeps
 // x <= cut for float32 x.
 struct PaddedCuts {
   std::vector<double> d;

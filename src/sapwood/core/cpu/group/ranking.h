@@ -1,5 +1,6 @@
-// RankLoss: gradients of losses over whole groups (NUMERICS, ranking). A group is summed by one thread, in an order that
-// depends on scores and labels only, so shuffling the rows of a group leaves every bit as it is.
+// RankLoss: gradients of losses over whole groups (NUMERICS, ranking). A group is summed by one
+// thread, in an order that depends on scores and labels only, so shuffling the rows of a group
+// leaves every bit as it is.
 #pragma once
 #include <optional>
 #include <string>
@@ -17,8 +18,10 @@ struct RankSettings {
   RankMetric metric = RankMetric::ndcg;
   int64_t truncation = 30;  // a pair needs a row above this place
   double sigma = 1.0;
-  bool norm = true;                       // a group's gradients are multiplied by log2(1 + S) / S, S their sum of sizes
-  bool score_norm = true;                 // a pair's weight is divided by 0.01 + the difference of scores
+  // a group's gradients are multiplied by log2(1 + S) / S, S their sum of sizes
+  bool norm = true;
+  // a pair's weight is divided by 0.01 + the difference of scores
+  bool score_norm = true;
   int permutations = 10, neighbours = 1;  // of yetirank
   double decay = 0.85;
   uint64_t seed = 0;
@@ -32,10 +35,11 @@ struct RankPairs {             // pairs of a user: winner beats loser
 
 class RankLoss {
  public:
-  // label, gain (n): the gain of a label, or for err the probability that it satisfies. weight (n) or null.
+  // label, gain (n): the gain of a label, or for err the probability that it satisfies. weight (n)
+  // or null.
   // key (n) or null: a number of each row's content, for draws. Arrays are copied.
-  RankLoss(const int32_t* group, const double* label, const double* gain, const double* weight, const uint64_t* key,
-           int64_t n, const RankSettings& settings);
+  RankLoss(const int32_t* group, const double* label, const double* gain, const double* weight,
+           const uint64_t* key, int64_t n, const RankSettings& settings);
   void set_pairs(RankPairs pairs) { pairs_ = std::move(pairs); }
   // score (n) IN; g, h (n) OUT: before weights
   void gradients(const double* score, uint64_t round, int n_threads, double* g, double* h) const;
@@ -46,7 +50,8 @@ class RankLoss {
   void list_pairs(int64_t group, const double* score, Work& w, double* g, double* h) const;
   void softmax(int64_t group, const double* score, Work& w, double* g, double* h) const;
   void centred(int64_t group, const double* score, Work& w, double* g, double* h) const;
-  void noisy(int64_t group, const double* score, uint64_t round, Work& w, double* g, double* h) const;
+  void noisy(int64_t group, const double* score, uint64_t round, Work& w, double* g,
+             double* h) const;
   void given_pairs(const double* score, int n_threads, double* g, double* h) const;
   void sort_rows(int64_t group, const double* score, Work& w) const;
   int64_t rank_blocks(int64_t group, const double* score, Work& w) const;
@@ -56,8 +61,9 @@ class RankLoss {
   Groups groups_;
   std::vector<double> label_, gain_, weight_;
   std::vector<uint64_t> key_, group_key_;
-  std::vector<double> inverse_ideal_;  // (n_groups) 1 / the best DCG up to the truncation; 0 where it is 0
-  std::vector<uint8_t> mixed_;         // (n_groups) whether gains differ
+  // (n_groups) 1 / the best DCG up to the truncation; 0 where it is 0
+  std::vector<double> inverse_ideal_;
+  std::vector<uint8_t> mixed_;  // (n_groups) whether gains differ
   Discounts discounts_;
   RankPairs pairs_;
 };

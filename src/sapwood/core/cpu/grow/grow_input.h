@@ -17,16 +17,19 @@ struct GrowInput {
   const Binned& binned;
   const Gradients& gradients;
   const RowWeights& weights;
-  const std::vector<std::vector<int32_t>>* sampled_rows;  // by shard: row ids, rising; null: all rows
+  // by shard: row ids, rising; null: all rows
+  const std::vector<std::vector<int32_t>>* sampled_rows;
   const Limits& limits;
   const GrowerInfo& grower;
   uint64_t seed, tree;
   int n_threads;
-  const int64_t* root;          // the root's histogram, from RootHistograms; null: growth builds it
-  const SortedColumns* sorted;  // exact trees: the rows sorted by each column; null: trees from histograms
+  const int64_t* root;  // the root's histogram, from RootHistograms; null: growth builds it
+  // exact trees: the rows sorted by each column; null: trees from histograms
+  const SortedColumns* sorted;
   const SplitConstraints& constraints;
   const SplitPreference& preference;
-  double noise_scale;  // standard deviation of the noise of random_strength, in the units of the search
+  // standard deviation of the noise of random_strength, in the units of the search
+  double noise_scale;
 
   const Reduce* reduce() const { return binned.reduce.get(); }
 };

@@ -10,11 +10,13 @@ struct LeafTotals {             // by node of the tree; those of inner nodes are
   std::vector<int64_t> counts;  // of rows, or their weights in fixed point
 };
 
-// Whether leaf ids are found by masks, for all rows in order (few leaves); else by the row lists of the leaves.
+// Whether leaf ids are found by masks, for all rows in order (few leaves); else by the row lists of
+// the leaves.
 bool leaves_by_masks(const Binned& binned, const RowWeights& weights, const Limits& limits);
 
-// leaf OUT, unless its data is null: ids by row, in the order of the leaves. by_masks: it must be given
-LeafTotals sum_leaves(const GrowInput& in, const NodeRows& rows, const std::vector<Node>& nodes, const NodeIds& leaves,
-                      const Tree& tree, LeafIds leaf, bool by_masks);
+// leaf OUT, unless its data is null: ids by row, in the order of the leaves. by_masks: it must be
+// given
+LeafTotals sum_leaves(const GrowInput& in, const NodeRows& rows, const std::vector<Node>& nodes,
+                      const NodeIds& leaves, const Tree& tree, LeafIds leaf, bool by_masks);
 
 }  // namespace sapwood

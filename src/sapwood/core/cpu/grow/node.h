@@ -22,11 +22,13 @@ struct Node {
   std::vector<Segment> segments;  // its rows in this process
   int buffer = -1;                // which row list they are in; -1: the root's
   int depth = 0;
-  int32_t left = 0;      // first child, once split
-  int64_t n_rows = 0;    // of all holders; until its histogram is there, at most so many (counts_late)
+  int32_t left = 0;  // first child, once split
+  // of all holders; until its histogram is there, at most so many (counts_late)
+  int64_t n_rows = 0;
   int64_t own_rows = 0;  // of this process, until then
-  int64_t count = 0;     // sum of its rows' weights in fixed point, of all holders; only where there are categories
-  int32_t set = -1;      // of its category split
+  // sum of its rows' weights in fixed point, of all holders; only where there are categories
+  int64_t count = 0;
+  int32_t set = -1;  // of its category split
   Sums sum;
   double score = 0, gain = 0;
   double rank = 0;  // its gain, or infinity where the split is forced; 0: no split is worth it
@@ -39,7 +41,8 @@ struct ColumnHistogram {  // one column of a node's histogram: what a scan reads
   bool packed;  // words, else pairs
   int n;        // bins of values; the bin of missing ones follows, where there are some
   bool has_missing;
-  const uint32_t* codes = nullptr;  // (n + 1) exact trees: code by bin, then the column's last; null: the bin itself
+  // (n + 1) exact trees: code by bin, then the column's last; null: the bin itself
+  const uint32_t* codes = nullptr;
 
   int code(int b) const { return codes == nullptr ? b : (int)codes[b]; }
   Sums at(int b) const { return packed ? unpack(sums[b]) : Sums{sums[2 * b], sums[2 * b + 1]}; }
@@ -47,7 +50,9 @@ struct ColumnHistogram {  // one column of a node's histogram: what a scan reads
   int n_codes() const { return n + has_missing; }
   Sums prefix(int bin, bool missing_left) const {  // what a cut after `bin` sends left
     Sums left = missing_left ? missing() : Sums{};
-    for (int b = 0; b <= bin; b++) left = left + at(b);
+    for (int b = 0; b <= bin; b++) {
+      left = left + at(b);
+    }
     return left;
   }
 };

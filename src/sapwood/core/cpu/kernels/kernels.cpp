@@ -1,4 +1,5 @@
-// All kernels for one instruction set: compiled once for each, with SAPWOOD_ISA naming the namespace they live in.
+// All kernels for one instruction set: compiled once for each, with SAPWOOD_ISA naming the
+// namespace they live in.
 #include "cpu/kernels/kernels.h"
 
 #include "cpu/kernels/binning.h"
@@ -22,15 +23,19 @@ namespace sapwood {
 
 const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
   static constexpr Kernels table = {
-      {gradients, evaluate, quantise, project, max_abs_bits, clear_rows, to_fixed, knots, margins, add_leaf_values,
-       gradient_norms, abs_gradients, sample_rows, requantise, select_window, apply_link, pairs, places, list_exp},
-      {histogram, histogram_outputs, histogram_wide, histogram_pairs, histogram_lists, histogram_lists_pairs, flush,
-       add, subtract, subtract_packed, pack, marginalise, sorted_sums},
-      {scan_column, may_split, scan_level, scan_level_cosine, scan_tails, codes_in_node, mark, move},
-      {find_leaves, sum_by_leaf, linear_sums, add_lines, add_block_values, add_block_lines, add_group_lines,
-       find_leaves_symmetric, answer_splits, find_leaves_shared, goes_left, match_patterns, leaf_shap_values,
-       leaf_shap_interactions, add_pattern_values},
-      {transpose16, interleave, bin32<uint16_t>, bin64<uint16_t>, bin32<uint8_t>, bin64<uint8_t>, rank},
+      {gradients, evaluate, quantise, project, max_abs_bits, clear_rows, to_fixed, knots, margins,
+       add_leaf_values, gradient_norms, abs_gradients, sample_rows, requantise, select_window,
+       apply_link, pairs, places, list_exp},
+      {histogram, histogram_outputs, histogram_wide, histogram_pairs, histogram_lists,
+       histogram_lists_pairs, flush, add, subtract, subtract_packed, pack, marginalise,
+       sorted_sums},
+      {scan_column, may_split, scan_level, scan_level_cosine, scan_tails, codes_in_node, mark,
+       move},
+      {find_leaves, sum_by_leaf, linear_sums, add_lines, add_block_values, add_block_lines,
+       add_group_lines, find_leaves_symmetric, answer_splits, find_leaves_shared, goes_left,
+       match_patterns, leaf_shap_values, leaf_shap_interactions, add_pattern_values},
+      {transpose16, interleave, bin32<uint16_t>, bin64<uint16_t>, bin32<uint8_t>, bin64<uint8_t>,
+       rank},
       SAPWOOD_TEXT(SAPWOOD_ISA),
   };
   return &table;

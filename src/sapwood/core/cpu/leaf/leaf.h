@@ -1,4 +1,5 @@
-// Leaf values beyond one Newton step: exact sums and exact order statistics over a leaf's rows (NUMERICS 8).
+// Leaf values beyond one Newton step: exact sums and exact order statistics over a leaf's rows
+// (NUMERICS 8).
 #pragma once
 #include <vector>
 
@@ -27,7 +28,9 @@ struct LeafRows {  // the rows of one output, with the leaf of each
   int64_t repeats(int64_t row) const { return weights.integral ? weights.repeats[row] : 1; }
   double weight_of(int64_t row) const { return weight == nullptr ? 1.0 : weight[row]; }
   int leaf_of(int64_t row) const {
-    return leaf.data == nullptr ? 0 : leaf.wide ? ((const uint16_t*)leaf.data)[row] : ((const uint8_t*)leaf.data)[row];
+    return leaf.data == nullptr ? 0
+           : leaf.wide          ? ((const uint16_t*)leaf.data)[row]
+                                : ((const uint8_t*)leaf.data)[row];
   }
 };
 
@@ -37,32 +40,37 @@ struct LeafLossSums {  // by leaf; the loss of a leaf with a row that is not fin
 
 struct LeafPenalty {
   double lambda = 0, alpha = 0, max_step = 0;  // 0: none
-  bool damps = false;                          // lambda only shortens each step; the minimised loss does not include it
+  // lambda only shortens each step; the minimised loss does not include it
+  bool damps = false;
 };
 
 struct LeafRule {  // how leaf values are found after growth: Newton steps, or one of these
-  bool exact = false, gradient = false, joint = false;  // joint: one Newton step of all outputs together
+  // joint: one Newton step of all outputs together
+  bool exact = false, gradient = false, joint = false;
   int iterations = 1;
   LeafPenalty penalty;
 };
 
 // New values of all leaves, before shrinkage; for all rules but the joint one.
 std::vector<double> refit_leaves(const LeafRows& rows, const LeafRule& rule);
-// Sums at score + step[leaf]; `space` is reused between calls. Without `losses`, finite losses are given as 0.
-LeafLossSums leaf_loss_sums(const LeafRows& rows, const double* step, Memory& space, bool losses = true);
-// At most `iterations` Newton steps with backtracking from `step`; 0: one step that is not tested. `weight`: used in
-// place of the hessians where given.
-std::vector<double> leaf_newton(const LeafRows& rows, std::vector<double> step, int iterations, const LeafPenalty&,
-                                const std::vector<double>* weight);
+// Sums at score + step[leaf]; `space` is reused between calls. Without `losses`, finite losses are
+// given as 0.
+LeafLossSums leaf_loss_sums(const LeafRows& rows, const double* step, Memory& space,
+                            bool losses = true);
+// At most `iterations` Newton steps with backtracking from `step`; 0: one step that is not tested.
+// `weight`: used in place of the hessians where given.
+std::vector<double> leaf_newton(const LeafRows& rows, std::vector<double> step, int iterations,
+                                const LeafPenalty&, const std::vector<double>* weight);
 // One Newton step of all classes together by the whole hessian of softmax: (n_outputs, n_leaves).
 // score (n_outputs, n), label (n)
-std::vector<double> leaf_joint(const LeafRows& rows, const double* score, const double* label, int n_outputs,
-                               double lambda);
+std::vector<double> leaf_joint(const LeafRows& rows, const double* score, const double* label,
+                               int n_outputs, double lambda);
 // The factor on `value` that minimises the loss.
 double line_search(const LeafRows& rows, const std::vector<double>& value);
 
 // knots.cpp: quantiles of knots (NUMERICS 8)
-std::vector<double> leaf_knots(const LeafRows& rows);      // by leaf: the minimum of a piecewise linear loss
+// by leaf: the minimum of a piecewise linear loss
+std::vector<double> leaf_knots(const LeafRows& rows);
 double knot_quantile(const LeafRows& rows, double level);  // quantile of |knot| over all rows
 // line_search of a piecewise linear loss
 double knot_line_search(const LeafRows& rows, const std::vector<double>& value);

@@ -1,4 +1,5 @@
-// Linear leaves: a ridge on the columns of a leaf's branch, from integer sums over its rows (NUMERICS, Linear leaves).
+// Linear leaves: a ridge on the columns of a leaf's branch, from integer sums over its rows
+// (NUMERICS, Linear leaves).
 #pragma once
 #include <vector>
 
@@ -30,8 +31,9 @@ struct LinearRule {
 
 std::vector<LinearPart> fit_linear(const LinearRows& rows, const LinearRule& rule);  // by output
 
-// The columns of the splits by thresholds above each leaf, rising, as LinearRule has them. Nodes (n): left child, 0 in
-// leaves, whose sibling follows it; column; set, -1 where a threshold decides.
+// The columns of the splits by thresholds above each leaf, rising, as LinearRule has them. Nodes
+// (n): left child, 0 in leaves, whose sibling follows it; column; set, -1 where a threshold
+// decides.
 struct Branches {
   std::vector<int64_t> offset{0};
   std::vector<int32_t> column;
@@ -39,13 +41,15 @@ struct Branches {
 Branches branches(const int32_t* left, const int32_t* column, const int32_t* set, int64_t n);
 
 // out (n) OUT: the value of every row, given its node (n); value by node.
-void linear_values(const RawTable& table, const LinearView& part, const double* value, const int32_t* node, int64_t n,
-                   double* out, int n_threads);
+void linear_values(const RawTable& table, const LinearView& part, const double* value,
+                   const int32_t* node, int64_t n, double* out, int n_threads);
 // score (n) IN OUT: adds the value of every row, given its leaf; value by leaf.
-void add_linear(const RawTable& table, const LinearView& part, const std::vector<double>& value, const LeafIds& leaf,
+void add_linear(const RawTable& table, const LinearView& part, const std::vector<double>& value,
+                const LeafIds& leaf, int64_t n, double* score, int n_threads);
+// The same for outputs of the same leaves, in standard units: parts, values by output; score
+// (n_outputs, n).
+void add_linear(const RawTable& table, const std::vector<LinearView>& parts,
+                const std::vector<const double*>& values, int n_leaves, const LeafIds& leaf,
                 int64_t n, double* score, int n_threads);
-// The same for outputs of the same leaves, in standard units: parts, values by output; score (n_outputs, n).
-void add_linear(const RawTable& table, const std::vector<LinearView>& parts, const std::vector<const double*>& values,
-                int n_leaves, const LeafIds& leaf, int64_t n, double* score, int n_threads);
 
 }  // namespace sapwood

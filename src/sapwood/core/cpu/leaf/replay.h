@@ -1,4 +1,5 @@
-// Replay: a tree keeps its splits, and its leaves get the values that growth would give them from other gradients.
+// Replay: a tree keeps its splits, and its leaves get the values that growth would give them from
+// other gradients.
 #pragma once
 #include <vector>
 

@@ -22,8 +22,8 @@ struct MaskTree {  // a tree for the mask kernel: at most 256 leaves
   Splits splits;
   std::vector<MaskNode> nodes;
   std::vector<int32_t> leaves;  // (n_leaves) node by leaf number
-  // Nodes whose slots have no byte codes. Each has a plane of its own after those of the slots: 255 where a row goes
-  // right, else 0.
+  // Nodes whose slots have no byte codes. Each has a plane of its own after those of the slots: 255
+  // where a row goes right, else 0.
   std::vector<int32_t> marked;
   int n_bits;
 };
