@@ -1,6 +1,8 @@
-"""Distributions: likelihood, CRPS, coverage and time of Sapwood, NGBoost and xgboost-distribution.
+"""Distributions: likelihood, CRPS, coverage and time of Sapwood, NGBoost and
+xgboost-distribution.
 
-In: a folder of tables with an index (benchmarks/README.md). Out: a line for each table and model, means over splits.
+In: a folder of tables with an index (benchmarks/README.md). Out: a line for each table
+and model, means over splits.
 """
 
 import argparse
@@ -18,13 +20,24 @@ from sapwood import SapwoodDistribution, metric
 from sapwood.objective.distributions import Distribution, family_of
 
 TABLES = (
-    "concrete", "wine_quality", "protein", "abalone", "ames", "kin40k", "california_housing", "bike_sharing",
-    "diamonds", "employee_salaries", "nyc_flights",
-)  # fmt: skip
+    "concrete",
+    "wine_quality",
+    "protein",
+    "abalone",
+    "ames",
+    "kin40k",
+    "california_housing",
+    "bike_sharing",
+    "diamonds",
+    "employee_salaries",
+    "nyc_flights",
+)
 
 
 def read(folder: Path, name: str, n_rows: int) -> tuple[Any, Any]:
-    """A table of numbers and its target; categories are counted, and at most so many rows are kept."""
+    """A table of numbers and its target; categories are counted, and at most so many
+    rows are kept.
+    """
     about = json.loads((folder / "index.json").read_text())[name]
     frame = pd.read_parquet(folder / f"{name}.parquet")
     target = about.get("target", "target")
@@ -35,7 +48,8 @@ def read(folder: Path, name: str, n_rows: int) -> tuple[Any, Any]:
         if not pd.api.types.is_numeric_dtype(frame[column]):
             frame[column] = pd.factorize(frame[column])[0]
     X = frame.to_numpy(float)
-    return np.where(np.isnan(X), np.nanmedian(X, axis=0), X), y  # NGBoost takes no missing values
+    # NGBoost takes no missing values
+    return np.where(np.isnan(X), np.nanmedian(X, axis=0), X), y
 
 
 def sapwood(X: Any, y: Any, new: Any, dist: str = "auto") -> Distribution:
@@ -48,7 +62,9 @@ def ngboost(X: Any, y: Any, new: Any) -> Distribution:
     from ngboost import NGBRegressor
 
     found = NGBRegressor(verbose=False, random_state=0).fit(X, y).pred_dist(new)
-    return Distribution(family_of("normal"), np.column_stack([found.loc, np.log(found.scale)]))
+    return Distribution(
+        family_of("normal"), np.column_stack([found.loc, np.log(found.scale)])
+    )
 
 
 def xgboost_distribution(X: Any, y: Any, new: Any) -> Distribution:
@@ -56,9 +72,15 @@ def xgboost_distribution(X: Any, y: Any, new: Any) -> Distribution:
     from xgboost_distribution import XGBDistribution
 
     held = np.random.default_rng(0).random(len(y)) < 0.1
-    model = XGBDistribution(distribution="normal", n_estimators=500, early_stopping_rounds=10, n_jobs=1)
-    found = model.fit(X[~held], y[~held], eval_set=[(X[held], y[held])], verbose=False).predict(new)
-    return Distribution(family_of("normal"), np.column_stack([found.loc, np.log(found.scale)]))
+    model = XGBDistribution(
+        distribution="normal", n_estimators=500, early_stopping_rounds=10, n_jobs=1
+    )
+    found = model.fit(
+        X[~held], y[~held], eval_set=[(X[held], y[held])], verbose=False
+    ).predict(new)
+    return Distribution(
+        family_of("normal"), np.column_stack([found.loc, np.log(found.scale)])
+    )
 
 
 RIVALS = {
@@ -70,7 +92,9 @@ RIVALS = {
 
 
 def main() -> None:
-    """Split every table, train every model, and print the means. Seconds are those of the processor."""
+    """Split every table, train every model, and print the means. Seconds are those of
+    the processor.
+    """
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("data", type=Path)
     arguments.add_argument("--tables", nargs="*", default=TABLES)
@@ -83,7 +107,9 @@ def main() -> None:
         X, y = read(asked.data, name, asked.rows)
         for who in asked.only:
             rows = []
-            for train, test in ShuffleSplit(asked.splits, test_size=0.1, random_state=0).split(X):
+            for train, test in ShuffleSplit(
+                asked.splits, test_size=0.1, random_state=0
+            ).split(X):
                 start = time.process_time()
                 try:
                     dist = RIVALS[who](X[train], y[train], X[test])
@@ -91,7 +117,11 @@ def main() -> None:
                     break
                 spent = time.process_time() - start
                 there = y[test]
-                scores = metric.nll(there, dist), metric.crps(there, dist), metric.coverage(there, dist)
+                scores = (
+                    metric.nll(there, dist),
+                    metric.crps(there, dist),
+                    metric.coverage(there, dist),
+                )
                 rows.append((*scores, spent))
             if rows:
                 nll, crps, covered, seconds = np.mean(rows, axis=0)

@@ -1,6 +1,7 @@
 """Coverage of 90 % intervals: shares of new rows inside, on ten tables and five seeds.
 
-In: a folder with tables as quality.py wants them. Out: a line for each table and kind of interval, in per cent.
+In: a folder with tables as quality.py wants them. Out: a line for each table and kind
+of interval, in per cent.
 """
 
 import argparse
@@ -14,9 +15,17 @@ import pandas as pd
 from sapwood import SapwoodRegressor
 
 TABLES = (
-    "abalone", "ames", "bike_sharing", "california_housing", "concrete", "diamonds", "employee_salaries", "kin40k",
-    "protein", "wine_quality",
-)  # fmt: skip
+    "abalone",
+    "ames",
+    "bike_sharing",
+    "california_housing",
+    "concrete",
+    "diamonds",
+    "employee_salaries",
+    "kin40k",
+    "protein",
+    "wine_quality",
+)
 KINDS: dict[str, dict[str, Any]] = {
     "split": {"conformal": "split"},
     "cross": {"conformal": "cross"},
@@ -26,7 +35,9 @@ KINDS: dict[str, dict[str, Any]] = {
 WANTED = 0.9
 
 
-def covered(frame: pd.DataFrame, seed: int, n_rows: int, n_rounds: int, kind: dict[str, Any]) -> float:
+def covered(
+    frame: pd.DataFrame, seed: int, n_rows: int, n_rounds: int, kind: dict[str, Any]
+) -> float:
     """The share of the rows that are left out whose target lies in its interval."""
     order = np.random.default_rng(seed).permutation(len(frame))
     n_train = min(n_rows, len(frame) * 2 // 3)
@@ -52,10 +63,16 @@ def main() -> None:
     for name in given.tables:
         frame = pd.read_parquet(given.folder / f"{name}.parquet")
         for called in given.kinds:
-            shares = [covered(frame, seed, given.rows, given.rounds, KINDS[called]) for seed in range(given.seeds)]
+            shares = [
+                covered(frame, seed, given.rows, given.rounds, KINDS[called])
+                for seed in range(given.seeds)
+            ]
             off = 100 * (np.mean(shares) - WANTED)
             each = " ".join(f"{100 * one:.1f}" for one in shares)
-            print(f"{name:20} {called:18} {100 * np.mean(shares):.2f} ({off:+.2f}); seeds {each}", flush=True)
+            print(
+                f"{name:20} {called:18} {100 * np.mean(shares):.2f} ({off:+.2f}); seeds {each}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Linear leaves against constant ones and against LightGBM's: fits and predictions, taking turns.
+"""Linear leaves against constant ones and against LightGBM's: fits and predictions,
+taking turns.
 
     python benchmarks/linear.py [--rows 300000] [--rounds 30] [--turns 3]
 
-In: nothing. Out: processor seconds of one thread for data, fit and prediction, the mean squared error on fresh rows,
-and each divided by that of LightGBM's linear trees.
+In: nothing. Out: processor seconds of one thread for data, fit and prediction, the mean
+squared error on fresh rows, and each divided by that of LightGBM's linear trees.
 """
 
 import argparse
@@ -15,7 +16,8 @@ import numpy as np
 
 import sapwood
 
-COLUMNS, RATE = 28, 0.1
+COLUMNS = 28
+RATE = 0.1
 Run = tuple[float, float, float, float]  # seconds of data, fit, prediction; error
 
 
@@ -23,7 +25,12 @@ def rows(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """A smooth function of five of the columns, and noise."""
     rng = np.random.default_rng(seed)
     X = rng.random((n, COLUMNS)).astype(np.float32)
-    smooth = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3] + 5 * X[:, 4]
+    smooth = (
+        10 * np.sin(np.pi * X[:, 0] * X[:, 1])
+        + 20 * (X[:, 2] - 0.5) ** 2
+        + 10 * X[:, 3]
+        + 5 * X[:, 4]
+    )
     return X, smooth.astype(np.float64) + rng.normal(size=n)
 
 
@@ -35,7 +42,11 @@ def main() -> None:
     args = parser.parse_args()
     (X, y), (fresh, truth) = rows(args.rows, 0), rows(100_000, 1)
 
-    def timed(data: Callable[[], object], fit: Callable[[object], object], predict: Callable[..., np.ndarray]) -> Run:
+    def timed(
+        data: Callable[[], object],
+        fit: Callable[[object], object],
+        predict: Callable[..., np.ndarray],
+    ) -> Run:
         at = [time.process_time()]
         made = data()
         at.append(time.process_time())
@@ -55,7 +66,12 @@ def main() -> None:
         )
 
     def theirs(linear: bool) -> Run:
-        params = {"learning_rate": RATE, "num_threads": 1, "linear_tree": linear, "verbose": -1}
+        params = {
+            "learning_rate": RATE,
+            "num_threads": 1,
+            "linear_tree": linear,
+            "verbose": -1,
+        }
         return timed(
             lambda: lightgbm.Dataset(X, y, params=params).construct(),
             lambda data: lightgbm.train(params, data, args.rounds),  # type: ignore[arg-type]
@@ -70,8 +86,12 @@ def main() -> None:
             best[name] = np.minimum(best[name], run(linear))
     print(f"{'':16}{'data s':>9}{'fit s':>9}{'predict s':>11}{'error':>9}   ratios")
     for name, (data_s, fit_s, predict_s, error) in best.items():
-        ratios = " ".join(f"{ratio:6.3f}" for ratio in best[name] / best["lightgbm linear"])
-        print(f"{name:16}{data_s:9.2f}{fit_s:9.2f}{predict_s:11.3f}{error:9.4f}   {ratios}")
+        ratios = " ".join(
+            f"{ratio:6.3f}" for ratio in best[name] / best["lightgbm linear"]
+        )
+        print(
+            f"{name:16}{data_s:9.2f}{fit_s:9.2f}{predict_s:11.3f}{error:9.4f}   {ratios}"
+        )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""What a round costs on 10 to 1,000 workers: messages and bytes as the code counts them, times by a model of links.
+"""What a round costs on 10 to 1,000 workers: messages and bytes as the code counts
+them, times by a model of links.
 
 In: rows, columns, a bandwidth and a latency. Out: a line for each number of workers.
 
-The calls of a round come from a real training of few rows on three holders. They depend neither on the number of rows
-nor on that of holders, but for the width of sums, which is taken at its widest. The time of the rows is that of a core,
-measured by benchmarks/kernels.py.
+The calls of a round come from a real training of few rows on three holders. They depend
+neither on the number of rows nor on that of holders, but for the width of sums, which
+is taken at its widest. The time of the rows is that of a core, measured by
+benchmarks/kernels.py.
 
     python benchmarks/link_model.py --rows 1e9 --columns 100
 """
@@ -19,7 +21,9 @@ import sapwood
 from sapwood.holders import Communicator, communicator, threads
 
 NS_A_CELL = 0.35  # of a histogram update, one core (benchmarks/kernels.py)
-PASSES = 3.5  # passes over all rows that the histograms of 31 leaves take; a child's sibling is a difference
+# passes over all rows that the histograms of 31 leaves take; a child's sibling is a
+# difference
+PASSES = 3.5
 WIDTH = 8  # bytes of a sum at most
 
 
@@ -27,10 +31,17 @@ Call = tuple[str, int]  # verb, and integers, or bytes / 8
 
 
 class Logged:
-    """A communicator that keeps the number of integers of every call, and the bytes that are exchanged."""
+    """A communicator that keeps the number of integers of every call, and the bytes
+    that are exchanged.
+    """
 
     def __init__(self, holder: Communicator) -> None:
-        self.rank, self.size, self._holder, self.calls = holder.rank, holder.size, holder, list[Call]()
+        self.rank, self.size, self._holder, self.calls = (
+            holder.rank,
+            holder.size,
+            holder,
+            list[Call](),
+        )
         self.n_exchanged = 0
 
     def sum(self, values: Any) -> None:
@@ -70,11 +81,13 @@ def calls_of_a_round(columns: int, policy: dict[str, Any]) -> tuple[list[Call], 
     y = X[:, 0] + X[:, 1] * X[:, 2]
 
     def train(holder: Communicator) -> tuple[list[list[Call]], float]:
-        own, log = slice(7_000 * holder.rank, 7_000 * holder.rank + 7_000), Logged(holder)
+        own = slice(7_000 * holder.rank, 7_000 * holder.rank + 7_000)
+        log = Logged(holder)
         data = sapwood.Dataset.dealt([(X[own], y[own])], log, [own.start], n_jobs=1)
         log.n_exchanged = 0
         data.fingerprint()
-        exchanged, found = log.n_exchanged, []
+        exchanged = log.n_exchanged
+        found = []
         for rounds in (1, 2):
             log.calls.clear()
             sapwood.train({"n_estimators": rounds, "n_jobs": 1, **policy}, data)
@@ -88,14 +101,20 @@ def calls_of_a_round(columns: int, policy: dict[str, Any]) -> tuple[list[Call], 
 
 
 def cost(call: Call, workers: int) -> tuple[int, int, float]:
-    """Messages that a worker sends, those that it waits for one after the other, and bytes that it sends."""
+    """Messages that a worker sends, those that it waits for one after the other, and
+    bytes that it sends.
+    """
     (verb, n), steps = call, int(np.ceil(np.log2(workers)))
     direct = workers <= communicator.MAX_DIRECT
     share = WIDTH * n * (workers - 1) / workers
     if verb == "sum" and n <= communicator.FEW:
         return steps, steps, WIDTH * n * steps
     if verb == "sum":  # each block to its owner, and the sums back
-        return (2 * (workers - 1), 2, 2 * share) if direct else (2 * steps, 2 * steps, 2 * share)
+        return (
+            (2 * (workers - 1), 2, 2 * share)
+            if direct
+            else (2 * steps, 2 * steps, 2 * share)
+        )
     if verb == "sum_blocks":
         return (workers - 1, 1, share) if direct else (steps, steps, share)
     if verb == "exchange" and direct:  # what is sent at once waits once
@@ -103,11 +122,17 @@ def cost(call: Call, workers: int) -> tuple[int, int, float]:
     return steps, steps, WIDTH * n * (workers - 1)
 
 
-def main(rows: float, columns: int, cores: int, gigabits: float, latency_us: float) -> None:
+def main(
+    rows: float, columns: int, cores: int, gigabits: float, latency_us: float
+) -> None:
     """Print the table."""
     link = f"{gigabits:g} Gbit/s, {latency_us:g} us a message"
-    print(f"{rows:.0e} rows x {columns} columns, {cores} cores a worker, {link}; by round")
-    print(f"{'trees':>12}{'workers':>9}{'messages':>10}{'MB sent':>9}{'rows s':>9}{'links s':>9}{'share':>7}")
+    print(
+        f"{rows:.0e} rows x {columns} columns, {cores} cores a worker, {link}; by round"
+    )
+    print(
+        f"{'trees':>12}{'workers':>9}{'messages':>10}{'MB sent':>9}{'rows s':>9}{'links s':>9}{'share':>7}"
+    )
     policies = {
         "31 leaves": {"grow_policy": "leafwise", "max_leaves": 31},
         "depth 6": {"grow_policy": "depthwise", "max_depth": 6},
@@ -115,11 +140,16 @@ def main(rows: float, columns: int, cores: int, gigabits: float, latency_us: flo
     for name, policy in policies.items():
         calls, a_row = calls_of_a_round(columns, policy)
         for workers in (10, 30, 100, 300, 1000):
-            sent, waits, data = (sum(part) for part in zip(*(cost(call, workers) for call in calls), strict=True))
+            sent, waits, data = (
+                sum(part)
+                for part in zip(*(cost(call, workers) for call in calls), strict=True)
+            )
             work = rows * columns * PASSES * NS_A_CELL * 1e-9 / (workers * cores)
             links = waits * latency_us * 1e-6 + data * 8 / (gigabits * 1e9)
             share = links / (work + links)
-            print(f"{name:>12}{workers:9}{sent:10.0f}{data / 1e6:9.1f}{work:9.3f}{links:9.3f}{share:7.0%}")
+            print(
+                f"{name:>12}{workers:9}{sent:10.0f}{data / 1e6:9.1f}{work:9.3f}{links:9.3f}{share:7.0%}"
+            )
     for workers in (10, 100, 1000):
         once = rows / workers * a_row * (workers - 1) / workers
         print(
@@ -129,11 +159,16 @@ def main(rows: float, columns: int, cores: int, gigabits: float, latency_us: flo
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--rows", type=float, default=1e9)
     parser.add_argument("--columns", type=int, default=100)
     parser.add_argument("--cores", type=int, default=16)
     parser.add_argument("--gigabits", type=float, default=10.0)
-    parser.add_argument("--latency", type=float, default=300.0, help="microseconds from worker to worker over Dask")
+    parser.add_argument(
+        "--latency",
+        type=float,
+        default=300.0,
+        help="microseconds from worker to worker over Dask",
+    )
     given = parser.parse_args()
     main(given.rows, given.columns, given.cores, given.gigabits, given.latency)

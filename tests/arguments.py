@@ -1,6 +1,8 @@
-"""Tables, and a changed value for every parameter: what `system/test_arguments.py` asks of every argument.
+"""Tables, and a changed value for every parameter: what `system/test_arguments.py` asks
+of every argument.
 
-Out: by parameter, pairs of a context, in which the parameter has a meaning, and values that must change the result.
+Out: by parameter, pairs of a context, in which the parameter has a meaning, and values
+that must change the result.
 """
 
 from dataclasses import dataclass, field
@@ -13,7 +15,9 @@ RNG = np.random.default_rng(7)
 N_ROWS = 120
 X = RNG.normal(size=(N_ROWS, 4))
 X[::7, 2] = np.nan
-SCORE = X[:, 0] + X[:, 1] ** 2 + np.nan_to_num(X[:, 2]) / 2 + 0.3 * RNG.normal(size=N_ROWS)
+SCORE = (
+    X[:, 0] + X[:, 1] ** 2 + np.nan_to_num(X[:, 2]) / 2 + 0.3 * RNG.normal(size=N_ROWS)
+)
 MIDDLE = np.median(SCORE)
 BINARY = (SCORE > MIDDLE + 0.5).astype(np.float64)
 THREE = np.digitize(SCORE, np.quantile(SCORE, [0.3, 0.6])).astype(np.float64)
@@ -24,17 +28,28 @@ GROUP = np.repeat(np.arange(12), 10)
 FRAME = pd.DataFrame(
     {
         "number": X[:, 0],
-        "few": pd.Categorical.from_codes(np.digitize(SCORE, [-1, 0, 1, 2]), list("abcde")),
+        "few": pd.Categorical.from_codes(
+            np.digitize(SCORE, [-1, 0, 1, 2]), list("abcde")
+        ),
         "many": (SCORE * 5).round().clip(-9, 9).astype(int).astype(str),
         "code": RNG.integers(0, 6, N_ROWS),
-        "date": pd.Timestamp("2024-01-01") + pd.to_timedelta(RNG.integers(0, 900, N_ROWS), "D"),
+        "date": pd.Timestamp("2024-01-01")
+        + pd.to_timedelta(RNG.integers(0, 900, N_ROWS), "D"),
     }
 )
 TEXTS = FRAME[["number"]].assign(
-    text=[" ".join(RNG.choice(["tree", "leaf", "root", "bark", "wood"], 7)) + f" {i}" for i in range(N_ROWS)],
+    text=[
+        " ".join(RNG.choice(["tree", "leaf", "root", "bark", "wood"], 7)) + f" {i}"
+        for i in range(N_ROWS)
+    ],
     list=[[float(one), 1.0 - one] for one in X[:, 3]],
 )
-PAIRS = pd.DataFrame({name: pd.Categorical.from_codes(RNG.integers(0, 4, 400), list("abcd")) for name in "ab"})
+PAIRS = pd.DataFrame(
+    {
+        name: pd.Categorical.from_codes(RNG.integers(0, 4, 400), list("abcd"))
+        for name in "ab"
+    }
+)
 ODD = ((PAIRS["a"].cat.codes + PAIRS["b"].cat.codes) % 2).to_numpy(np.float64)
 TARGETS: dict[str, Any] = {
     "number": SCORE,
@@ -68,7 +83,11 @@ class Context:
 
 
 def of(
-    y: str = "number", table: str = "numbers", grouped: bool = False, watched: bool = False, **params: Any
+    y: str = "number",
+    table: str = "numbers",
+    grouped: bool = False,
+    watched: bool = False,
+    **params: Any,
 ) -> Context:
     return Context(params, y, table, grouped, watched)
 
@@ -79,8 +98,17 @@ POISSON = of("count", objective="poisson")
 LINEAR = of(linear_leaves=True)
 SETS = of(table="categories")
 ORDERED = of("binary", "categories", objective="logistic", category_encoding="ordered")
-TOGETHER = of("odd", "pairs", category_encoding="ordered", n_estimators=10, max_cat_to_onehot=1)
-JOINED = of("odd", "pairs", category_encoding="ordered", max_combination=2, n_estimators=10, max_cat_to_onehot=1)
+TOGETHER = of(
+    "odd", "pairs", category_encoding="ordered", n_estimators=10, max_cat_to_onehot=1
+)
+JOINED = of(
+    "odd",
+    "pairs",
+    category_encoding="ordered",
+    max_combination=2,
+    n_estimators=10,
+    max_cat_to_onehot=1,
+)
 RANKING = of("three", objective="lambdarank", grouped=True)
 YETI = of("three", objective="yetirank", grouped=True)
 GOSS = of(sampling="goss", learning_rate=0.9)
@@ -90,19 +118,27 @@ BY_NAME: dict[str, list[tuple[Context, list[Any]]]] = {
     "learning_rate": [(PLAIN, [0.3, [0.3, 0.2, 0.1, 0.1], lambda index: 0.5, "auto"])],
     "recipe": [(PLAIN, ["classic", "xgboost", "lightgbm", "catboost"])],
     "objective": [(PLAIN, ["huber", "absolute_error"])],
-    "boosting": [(PLAIN, ["ordered"]), (of(n_estimators=15), ["dart"]), (of(subsample=0.5), ["forest"])],
+    "boosting": [
+        (PLAIN, ["ordered"]),
+        (of(n_estimators=15), ["dart"]),
+        (of(subsample=0.5), ["forest"]),
+    ],
     "n_parallel_trees": [(of(subsample=0.5), [2])],
     "n_permutations": [(of(boosting="ordered"), [3])],
     "has_time": [(of(boosting="ordered"), [True])],
     "rate_drop": [(DART, [1.0])],
     "skip_drop": [(DART, [1.0])],
     "max_drop": [(DART, [1])],
-    "one_drop": [(of(boosting="dart", skip_drop=0.0, rate_drop=1e-9, n_estimators=10), [True])],
+    "one_drop": [
+        (of(boosting="dart", skip_drop=0.0, rate_drop=1e-9, n_estimators=10), [True])
+    ],
     "sample_type": [(DART, ["weighted"])],
     "normalize_type": [(DART, ["forest", "paper"])],
     "grow_policy": [(of(max_leaves=6), ["depthwise", "symmetric"])],
     "multi_strategy": [(of("two"), ["multi_output_tree"])],
-    "sketch_outputs": [(of("three", objective="softmax", multi_strategy="multi_output_tree"), [1])],
+    "sketch_outputs": [
+        (of("three", objective="softmax", multi_strategy="multi_output_tree"), [1])
+    ],
     "max_leaves": [(PLAIN, [3])],
     "max_depth": [(PLAIN, [2])],
     "tree_method": [(of("many", "many"), ["exact"])],
@@ -137,10 +173,16 @@ BY_NAME: dict[str, list[tuple[Context, list[Any]]]] = {
     "ccp_alpha": [(PLAIN, [0.05])],
     "prune_by_validation": [(of(watched=True), [True])],
     "subsample": [(PLAIN, [0.5])],
-    "sampling": [(PLAIN, ["bayesian"]), (of(learning_rate=0.9), ["goss"]), (of(subsample=0.5), ["mvs", "none"])],
+    "sampling": [
+        (PLAIN, ["bayesian"]),
+        (of(learning_rate=0.9), ["goss"]),
+        (of(subsample=0.5), ["mvs", "none"]),
+    ],
     "subsample_freq": [(of(subsample=0.5), [2])],
     "subsample_by_class": [(of("binary", objective="logistic"), [{0: 0.3}, [0.3, 1]])],
-    "class_weight": [(of("binary", objective="logistic"), [{1: 5}, [1, 5], "sqrt_balanced"])],
+    "class_weight": [
+        (of("binary", objective="logistic"), [{1: 5}, [1, 5], "sqrt_balanced"])
+    ],
     "sampling_unit": [(of(subsample=0.5, grouped=True), ["group"])],
     "top_rate": [(GOSS, [0.5])],
     "other_rate": [(GOSS, [0.5])],
@@ -150,7 +192,9 @@ BY_NAME: dict[str, list[tuple[Context, list[Any]]]] = {
     "colsample_bylevel": [(PLAIN, [0.5])],
     "colsample_bynode": [(PLAIN, [0.5])],
     "monotone_constraints": [(PLAIN, [{0: -1}, [-1, 0, 0, 0], "(-1,0,0,0)"])],
-    "monotone_method": [(of(monotone_constraints={0: 1, 1: 1}, n_estimators=20), ["intermediate"])],
+    "monotone_method": [
+        (of(monotone_constraints={0: 1, 1: 1}, n_estimators=20), ["intermediate"])
+    ],
     "interaction_constraints": [(PLAIN, [[[0], [1], [2]], "no_interactions"])],
     "extra_trees": [(PLAIN, [True])],
     "category_encoding": [(SETS, ["onehot", "ordered", "both", {"few": "ordered"}])],
@@ -158,7 +202,9 @@ BY_NAME: dict[str, list[tuple[Context, list[Any]]]] = {
     "max_combination": [(TOGETHER, [2])],
     "model_size_reg": [(JOINED, [1000])],
     "max_cat_to_onehot": [(SETS, [100])],
-    "max_cat_threshold": [(of(table="categories", min_data_per_group=1, cat_smooth=1), [1])],
+    "max_cat_threshold": [
+        (of(table="categories", min_data_per_group=1, cat_smooth=1), [1])
+    ],
     "cat_smooth": [(of(table="categories", min_data_per_group=1), [1])],
     "cat_l2": [(of(table="categories", min_data_per_group=1), [1000])],
     "min_data_per_group": [(SETS, [1])],
@@ -188,7 +234,9 @@ BY_NAME: dict[str, list[tuple[Context, list[Any]]]] = {
     "noisy_neighbors": [(YETI, [3])],
     "noise_decay": [(YETI, [0.1])],
     "position_bias_regularization": [(RANKING, [1.0])],
-    "eval_at": [(of("three", objective="lambdarank", grouped=True, watched=True), [[1, 3]])],
+    "eval_at": [
+        (of("three", objective="lambdarank", grouped=True, watched=True), [[1, 3]])
+    ],
 }
 HAZARD = of(model="hazard")
 OWN: dict[str, dict[str, list[tuple[Context, list[Any]]]]] = {  # of estimators
@@ -199,8 +247,11 @@ OWN: dict[str, dict[str, list[tuple[Context, list[Any]]]]] = {  # of estimators
         "n_intervals": [(HAZARD, [3, 0]), (of(model="cox"), [3])],
         "departure": [(HAZARD, [1.0, 0]), (of(model="aft"), [1.0])],
     },
-    "SapwoodDistribution": {"dist": [(PLAIN, ["laplace", "x"])], "n_folds": [(PLAIN, [2, 1])]},
-}  # fmt: skip
+    "SapwoodDistribution": {
+        "dist": [(PLAIN, ["laplace", "x"])],
+        "n_folds": [(PLAIN, [2, 1])],
+    },
+}
 FIELDS: dict[str, list[tuple[Context, list[Any]]]] = {
     "quantile_alpha": [(of(objective="quantile"), [0.9, 2])],
     "expectile_alpha": [(of(objective="expectile"), [0.9, 2])],

@@ -1,6 +1,8 @@
-"""A call of every public function and method, and for each of its arguments values that must change what it gives.
+"""A call of every public function and method, and for each of its arguments values that
+must change what it gives.
 
-Out: by qualified name, a `Call`; `system/test_arguments.py` walks the signatures and asks for every argument.
+Out: by qualified name, a `Call`; `system/test_arguments.py` walks the signatures and
+asks for every argument.
 """
 
 from collections.abc import Callable
@@ -21,7 +23,9 @@ ANY = object()  # stands for the path of a file that can be written
 
 @dataclass(frozen=True)
 class Call:
-    """A function, the arguments of a call that works, and by argument others, in a context of further arguments."""
+    """A function, the arguments of a call that works, and by argument others, in a
+    context of further arguments.
+    """
 
     function: Callable[..., Any]
     base: Callable[[], Given]
@@ -29,16 +33,23 @@ class Call:
 
 
 CALLS: dict[str, Call] = {}
-OCCUPIED = ("mine.sapwood", "mine.json", "mine.html")  # files of a user in the folder of each call
+# files of a user in the folder of each call
+OCCUPIED = ("mine.sapwood", "mine.json", "mine.html")
 FORCED: dict[str, list[tuple[Given, list[Any]]]] = {
     name: [({"path": name}, [True])] for name in OCCUPIED
 }  # `force` replaces them
 
 
 def call(
-    name: str, function: Callable[..., Any], base: Callable[[], Given] | Given | None = None, /, **changed: Any
+    name: str,
+    function: Callable[..., Any],
+    base: Callable[[], Given] | Given | None = None,
+    /,
+    **changed: Any,
 ) -> None:
-    """Enter a call. A changed argument is a list of values, or a list of pairs of a context and such a list."""
+    """Enter a call. A changed argument is a list of values, or a list of pairs of a
+    context and such a list.
+    """
     made = base if callable(base) else lambda: dict(base or {})
     contexts = {
         argument: values
@@ -59,7 +70,11 @@ HALF = slice(0, 60)
 def number() -> sw.Booster:
     data = sw.Dataset(NAMED, SCORE)
     held = sw.Dataset(NAMED[:40], SCORE[:40], reference=data)
-    return sw.train({**LEAST, "eval_metric": ["rmse", "mae"]}, data, valid={"one": held, "two": data})
+    return sw.train(
+        {**LEAST, "eval_metric": ["rmse", "mae"]},
+        data,
+        valid={"one": held, "two": data},
+    )
 
 
 @cache
@@ -82,7 +97,9 @@ def binary() -> sw.Booster:
 
 @cache
 def coded() -> sw.Booster:
-    return sw.train({**LEAST, "min_data_per_group": 1}, sw.Dataset(FRAME[["number", "few"]], SCORE))
+    return sw.train(
+        {**LEAST, "min_data_per_group": 1}, sw.Dataset(FRAME[["number", "few"]], SCORE)
+    )
 
 
 @cache
@@ -94,10 +111,12 @@ def linked() -> sw.Booster:
         def link(self, score: Any) -> Any:
             return 2 * score
 
-    return sw.load(sw.train({**LEAST, "objective": Own()}, sw.Dataset(NAMED, SCORE)).to_bytes())
+    return sw.load(
+        sw.train({**LEAST, "objective": Own()}, sw.Dataset(NAMED, SCORE)).to_bytes()
+    )
 
 
-# ---- Functions ------------------------------------------------------------------------------------------------------
+# ---- Functions -----------------------------------------------------------------------
 
 
 def data(y: Any = SCORE, **more: Any) -> sw.Dataset:
@@ -109,35 +128,49 @@ def _held() -> sw.Dataset:
 
 
 call(
-    "train", sw.train, lambda: {"params": dict(LEAST), "data": data()},
+    "train",
+    sw.train,
+    lambda: {"params": dict(LEAST), "data": data()},
     params=[{**LEAST, "max_leaves": 3}],
     data=[data(SCORE * 2), 3],
     n_estimators=[({"params": {}}, [3, 0])],
     valid=[({}, [_held(), [(_held(), "name")], 3])],
     callbacks=[[sw.callback.progress(1)], 3],
     init_model=[number(), "no file", 3],
-)  # fmt: skip
+)
 call(
-    "cv", sw.cv, lambda: {"params": dict(LEAST), "data": data(), "n_folds": 3},
+    "cv",
+    sw.cv,
+    lambda: {"params": dict(LEAST), "data": data(), "n_folds": 3},
     params=[{**LEAST, "max_leaves": 3}],
     data=[data(SCORE * 2), 3],
     n_estimators=[({"params": {}}, [3, 0])],
     n_folds=[2, 1, 1000],
     folds=[[(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]],
-    stratified=[({}, [True]), ({"params": {"objective": "logistic"}, "data": data(BINARY)}, [False])],
+    stratified=[
+        ({}, [True]),
+        ({"params": {"objective": "logistic"}, "data": data(BINARY)}, [False]),
+    ],
     shuffle=[False],
     callbacks=[[sw.callback.progress(1)], 3],
-)  # fmt: skip
-call("load", sw.load, lambda: {"source": number().to_bytes()}, source=[classes().to_bytes(), "no file", 3])
+)
+call(
+    "load",
+    sw.load,
+    lambda: {"source": number().to_bytes()},
+    source=[classes().to_bytes(), "no file", 3],
+)
 call("doctor", lambda: sw.doctor()[:1])
 call(
-    "estimate_cost", sw.estimate_cost, {"n_rows": 10_000, "n_columns": 5},
+    "estimate_cost",
+    sw.estimate_cost,
+    {"n_rows": 10_000, "n_columns": 5},
     params=[{"objective": "quantile"}, {"max_leaves": 1000}, 3],
     data=[({}, [data()]), ({"n_rows": None, "n_columns": None}, [data(), 3])],
     n_rows=[20_000_000, 0],
     n_columns=[5_000, 0],
     n_outputs=[3, 0],
-)  # fmt: skip
+)
 
 
 def stopped(**given: Any) -> Any:
@@ -147,12 +180,19 @@ def stopped(**given: Any) -> Any:
         "one": sw.Dataset(X[HALF], -SCORE[HALF], reference=rows),
         "two": sw.Dataset(X[60:], SCORE[60:] + np.cos(9 * SCORE[60:]), reference=rows),
     }
-    params = {**LEAST, "n_estimators": 60, "learning_rate": 0.5, "eval_metric": ["rmse", "mape"]}
+    params = {
+        **LEAST,
+        "n_estimators": 60,
+        "learning_rate": 0.5,
+        "eval_metric": ["rmse", "mape"],
+    }
     return sw.train(params, rows, valid=sets, callbacks=[sw.early_stopping(**given)])
 
 
 call(
-    "callback.early_stopping", stopped, {"rounds": 5},
+    "callback.early_stopping",
+    stopped,
+    {"rounds": 5},
     rounds=[1, 0, "x"],
     metric=[1, "no metric", 7],
     min_delta=[0.1, -1],
@@ -160,7 +200,7 @@ call(
     stopping_rounds=[({"rounds": None}, [1, 0])],
     first_metric_only=[True],
     verbose=[True],
-)  # fmt: skip
+)
 
 
 def called_back(make: Callable[..., Any]) -> Callable[..., Any]:
@@ -169,9 +209,15 @@ def called_back(make: Callable[..., Any]) -> Callable[..., Any]:
     def run(**given: Any) -> Any:
         rows = data()
         model = sw.train(
-            {**LEAST, "n_estimators": 6, "eval_metric": ["rmse", "mae"]}, rows, valid=[rows], callbacks=[make(**given)]
+            {**LEAST, "n_estimators": 6, "eval_metric": ["rmse", "mae"]},
+            rows,
+            valid=[rows],
+            callbacks=[make(**given)],
         )
-        return model, {name: vars(one) if isinstance(one, Trial) else one for name, one in given.items()}
+        return model, {
+            name: vars(one) if isinstance(one, Trial) else one
+            for name, one in given.items()
+        }
 
     return run
 
@@ -193,19 +239,40 @@ def written(values: Any, index: int) -> None:
     print(values, index)
 
 
-call("callback.progress", called_back(sw.callback.progress), {"every": 2}, every=[1, 3, True, 0, "x"])
 call(
-    "callback.log", called_back(sw.callback.log), {"write": written, "every": 2},
-    write=[lambda values, index: None, 3], every=[1, 3, 0, "x"],
-)  # fmt: skip
+    "callback.progress",
+    called_back(sw.callback.progress),
+    {"every": 2},
+    every=[1, 3, True, 0, "x"],
+)
 call(
-    "callback.prune", called_back(sw.callback.prune), lambda: {"trial": Trial(), "metric": "rmse"},
-    trial=[3], metric=["mae", "no metric"],
-)  # fmt: skip
-call("callback.record", called_back(sw.callback.record), lambda: {"into": {}}, into=[{"x": {}}, 3])
-call("callback.time_limit", called_back(sw.callback.time_limit), {"seconds": 1e6}, seconds=[0, -1, "x"])
+    "callback.log",
+    called_back(sw.callback.log),
+    {"write": written, "every": 2},
+    write=[lambda values, index: None, 3],
+    every=[1, 3, 0, "x"],
+)
+call(
+    "callback.prune",
+    called_back(sw.callback.prune),
+    lambda: {"trial": Trial(), "metric": "rmse"},
+    trial=[3],
+    metric=["mae", "no metric"],
+)
+call(
+    "callback.record",
+    called_back(sw.callback.record),
+    lambda: {"into": {}},
+    into=[{"x": {}}, 3],
+)
+call(
+    "callback.time_limit",
+    called_back(sw.callback.time_limit),
+    {"seconds": 1e6},
+    seconds=[0, -1, "x"],
+)
 
-# ---- Datasets -------------------------------------------------------------------------------------------------------
+# ---- Datasets ------------------------------------------------------------------------
 
 
 CATEGORIES = FRAME[["number", "few", "code"]]
@@ -245,47 +312,102 @@ VECTORS: dict[str, Any] = {
     "init_score": [SCORE, TWO_TARGETS, SCORE[1:]],
     "group": [GROUP, [60, 60], [1, 2]],
 }
-call("Dataset", kept, lambda: {"data": CATEGORIES, "label": SCORE}, data=[CATEGORIES[::-1], 3, None],
-     **VECTORS, **OF_BINS, **MORE, free_raw_data=[({"free_raw_data": True}, [False])])  # fmt: skip
+call(
+    "Dataset",
+    kept,
+    lambda: {"data": CATEGORIES, "label": SCORE},
+    data=[CATEGORIES[::-1], 3, None],
+    **VECTORS,
+    **OF_BINS,
+    **MORE,
+    free_raw_data=[({"free_raw_data": True}, [False])],
+)
 
 
-def in_chunks(chunks: Any = None, data: Any = None, label: Any = SCORE, **given: Any) -> Any:
+def in_chunks(
+    chunks: Any = None, data: Any = None, label: Any = SCORE, **given: Any
+) -> Any:
     table = data if chunks is None else chunks
     if chunks is None:
         half = len(table) // 2
         parts = [table[:half], table[half:]]
-        chunks = parts if label is None else [(parts[0], label[:half]), (parts[1], label[half:])]
+        chunks = (
+            parts
+            if label is None
+            else [(parts[0], label[:half]), (parts[1], label[half:])]
+        )
     return sw.Dataset.from_chunks(chunks, **given)
 
 
-call("Dataset.from_chunks", in_chunks, lambda: {"data": CATEGORIES},
-     chunks=[[X, X], [], 3], init_score=VECTORS["init_score"], group=VECTORS["group"], **OF_BINS, **MORE)  # fmt: skip
+call(
+    "Dataset.from_chunks",
+    in_chunks,
+    lambda: {"data": CATEGORIES},
+    chunks=[[X, X], [], 3],
+    init_score=VECTORS["init_score"],
+    group=VECTORS["group"],
+    **OF_BINS,
+    **MORE,
+)
 
 
 def of_files(paths: Any = "a.parquet", **given: Any) -> Any:
-    FRAME.drop(columns="date").assign(y=SCORE, w=np.arange(120) % 3, g=GROUP, s=SCORE * 2).to_parquet("a.parquet")
-    FRAME.drop(columns="date").assign(y=SCORE, w=1, g=GROUP, s=SCORE).to_parquet("b.parquet")
+    FRAME.drop(columns="date").assign(
+        y=SCORE, w=np.arange(120) % 3, g=GROUP, s=SCORE * 2
+    ).to_parquet("a.parquet")
+    FRAME.drop(columns="date").assign(y=SCORE, w=1, g=GROUP, s=SCORE).to_parquet(
+        "b.parquet"
+    )
     return sw.Dataset.from_files(paths, **given)
 
 
 OF_STREAMS: dict[str, Any] = {
-    "label": ["s", "nobody", 3, None], "weight": ["w", "nobody", 3], "init_score": ["s", "nobody", 3],
-    "group": ["g", "nobody", 3], "store": ["folder", 3], "memory_limit": ["2GB", "x", 10], "n_jobs": [0, "x"],
+    "label": ["s", "nobody", 3, None],
+    "weight": ["w", "nobody", 3],
+    "init_score": ["s", "nobody", 3],
+    "group": ["g", "nobody", 3],
+    "store": ["folder", 3],
+    "memory_limit": ["2GB", "x", 10],
+    "n_jobs": [0, "x"],
     "reference": [({}, [3])],
-    "max_bins": [3, 1], "min_samples_bin": [0], "zero_as_missing": [True, 3], "categorical_features": [["code"], 3.5],
-    "feature_names": [["a"], 3], "recipe": ["x"], "device": ["cuda"], "tree_method": ["exact"], "linear_leaves": [True],
-    "text_features": [["nobody"]], "embedding_features": [["nobody"]],
-}  # fmt: skip
-call("Streamed.from_files", of_files, {"label": "y"}, paths=["b.parquet", ["a.parquet", "b.parquet"], "none.csv", 3],
-     columns=[["number", "few"], ["nobody"], 3], **OF_STREAMS)  # fmt: skip
+    "max_bins": [3, 1],
+    "min_samples_bin": [0],
+    "zero_as_missing": [True, 3],
+    "categorical_features": [["code"], 3.5],
+    "feature_names": [["a"], 3],
+    "recipe": ["x"],
+    "device": ["cuda"],
+    "tree_method": ["exact"],
+    "linear_leaves": [True],
+    "text_features": [["nobody"]],
+    "embedding_features": [["nobody"]],
+}
+call(
+    "Streamed.from_files",
+    of_files,
+    {"label": "y"},
+    paths=["b.parquet", ["a.parquet", "b.parquet"], "none.csv", 3],
+    columns=[["number", "few"], ["nobody"], 3],
+    **OF_STREAMS,
+)
 
 
 def of_batches(batches: Any = None, **given: Any) -> Any:
-    table = FRAME.drop(columns="date").assign(y=SCORE, w=np.arange(120) % 3, g=GROUP, s=SCORE * 2)
-    return sw.Dataset.from_batches([table[:60], table[60:]] if batches is None else batches, **given)
+    table = FRAME.drop(columns="date").assign(
+        y=SCORE, w=np.arange(120) % 3, g=GROUP, s=SCORE * 2
+    )
+    return sw.Dataset.from_batches(
+        [table[:60], table[60:]] if batches is None else batches, **given
+    )
 
 
-call("Streamed.from_batches", of_batches, {"label": "y"}, batches=[[FRAME.assign(y=SCORE)[:50]], [], 3], **OF_STREAMS)
+call(
+    "Streamed.from_batches",
+    of_batches,
+    {"label": "y"},
+    batches=[[FRAME.assign(y=SCORE)[:50]], [], 3],
+    **OF_STREAMS,
+)
 
 
 def opened(store: Any = "made", broken: bool = False, **given: Any) -> Any:
@@ -301,8 +423,15 @@ def opened(store: Any = "made", broken: bool = False, **given: Any) -> Any:
     return sw.Dataset.open(store, **given)
 
 
-call("Streamed.open", opened, {}, store=["other", "none", 3], memory_limit=["2GB", "x"], n_jobs=[0],
-     verify=[({"broken": True}, [False])])  # fmt: skip
+call(
+    "Streamed.open",
+    opened,
+    {},
+    store=["other", "none", 3],
+    memory_limit=["2GB", "x"],
+    n_jobs=[0],
+    verify=[({"broken": True}, [False])],
+)
 
 
 def loaded(path: Any = "d", **given: Any) -> Any:
@@ -312,19 +441,38 @@ def loaded(path: Any = "d", **given: Any) -> Any:
 
 
 call("Dataset.load", loaded, {}, path=["e", "none", 3], n_jobs=[0])
-call("Dataset.save", lambda **given: data().save(**given), {"path": "a"}, path=["b", 3], force=FORCED["mine.sapwood"])
+call(
+    "Dataset.save",
+    lambda **given: data().save(**given),
+    {"path": "a"},
+    path=["b", 3],
+    force=FORCED["mine.sapwood"],
+)
 call("Dataset.fingerprint", lambda: data().fingerprint())
 call("Dataset.construct", lambda: data().construct())
 call("Dataset.get_feature_name", lambda: data().get_feature_name())
 call("Dataset.num_feature", lambda: data().num_feature())
 call("Dataset.num_data", lambda: data().num_data())
-call("with_weight", lambda **given: data().with_weight(**given), {"weight": np.ones(120)}, weight=VECTORS["weight"])
+call(
+    "with_weight",
+    lambda **given: data().with_weight(**given),
+    {"weight": np.ones(120)},
+    weight=VECTORS["weight"],
+)
 call("without_values", lambda: data(linear_leaves=True).without_values())
 call(
-    "with_crosses", lambda **given: data(linear_leaves=True).with_crosses(**given), {"crosses": [("ratio", 0, 1)]},
-    crosses=[[("ratio", 1, 0)], [("x", 0, 1)], 3], linear_leaves=[False],
-)  # fmt: skip
-call("LabelView.get_field", lambda **given: data().get_field(**given), {"name": "label"}, name=["weight", "x"])
+    "with_crosses",
+    lambda **given: data(linear_leaves=True).with_crosses(**given),
+    {"crosses": [("ratio", 0, 1)]},
+    crosses=[[("ratio", 1, 0)], [("x", 0, 1)], 3],
+    linear_leaves=[False],
+)
+call(
+    "LabelView.get_field",
+    lambda **given: data().get_field(**given),
+    {"name": "label"},
+    name=["weight", "x"],
+)
 call("LabelView.get_label", lambda: data().get_label())
 call("LabelView.get_weight", lambda: data().get_weight())
 
@@ -336,34 +484,57 @@ def used(table: Any) -> Any:
 
 
 call(
-    "DMatrix", lambda **given: used(sw.DMatrix(**given)), {"data": X, "label": SCORE},
-    data=[X[::-1], 3], label=VECTORS["label"], weight=VECTORS["weight"], base_margin=VECTORS["init_score"],
-    feature_names=[["p", "q", "r", "s"], ["p"]], feature_types=[({"data": X.round()}, [["c", "q", "q", "q"], ["c"]])],
-    group=VECTORS["group"], qid=[GROUP, [1, 2]],
+    "DMatrix",
+    lambda **given: used(sw.DMatrix(**given)),
+    {"data": X, "label": SCORE},
+    data=[X[::-1], 3],
+    label=VECTORS["label"],
+    weight=VECTORS["weight"],
+    base_margin=VECTORS["init_score"],
+    feature_names=[["p", "q", "r", "s"], ["p"]],
+    feature_types=[({"data": X.round()}, [["c", "q", "q", "q"], ["c"]])],
+    group=VECTORS["group"],
+    qid=[GROUP, [1, 2]],
     enable_categorical=[({"data": CATEGORIES}, [False])],
-)  # fmt: skip
+)
 call(
-    "Pool", lambda **given: used(sw.Pool(**given)), {"data": X, "label": SCORE},
-    data=[X[::-1], 3], label=VECTORS["label"], weight=VECTORS["weight"], baseline=VECTORS["init_score"],
-    feature_names=[["p", "q", "r", "s"], ["p"]], cat_features=[({"data": CATEGORIES}, [["code"], ["nobody"]])],
+    "Pool",
+    lambda **given: used(sw.Pool(**given)),
+    {"data": X, "label": SCORE},
+    data=[X[::-1], 3],
+    label=VECTORS["label"],
+    weight=VECTORS["weight"],
+    baseline=VECTORS["init_score"],
+    feature_names=[["p", "q", "r", "s"], ["p"]],
+    cat_features=[({"data": CATEGORIES}, [["code"], ["nobody"]])],
     group_id=VECTORS["group"],
-)  # fmt: skip
+)
 call("Pool.is_empty_", lambda: sw.Pool(X).is_empty_())
 call(
-    "Deferred.dataset", lambda **given: sw.DMatrix(X, SCORE).dataset(**given), {},
-    params=[{"max_bin": 3}], reference=[sw.Dataset(X[:50], SCORE[:50]), 3],
-)  # fmt: skip
+    "Deferred.dataset",
+    lambda **given: sw.DMatrix(X, SCORE).dataset(**given),
+    {},
+    params=[{"max_bin": 3}],
+    reference=[sw.Dataset(X[:50], SCORE[:50]), 3],
+)
 for setter, argument, field_ in (
-    ("set_label", "label", "label"), ("set_weight", "weight", "weight"), ("set_base_margin", "margin", "init_score"),
+    ("set_label", "label", "label"),
+    ("set_weight", "weight", "weight"),
+    ("set_base_margin", "margin", "init_score"),
     ("set_group", "group", "group"),
-):  # fmt: skip
+):
 
     def set_one(setter: str = setter, field_: str = field_, **given: Any) -> Any:
         table = sw.DMatrix(X, SCORE)
         getattr(table, setter)(**given)
         return table.get_field(field_)
 
-    call(f"Deferred.{setter}", set_one, {argument: np.repeat(1.0, 120)}, **{argument: [SCORE.round() ** 2]})
+    call(
+        f"Deferred.{setter}",
+        set_one,
+        {argument: np.repeat(1.0, 120)},
+        **{argument: [SCORE.round() ** 2]},
+    )
 call("Deferred.set_info", lambda **given: vars(sw.DMatrix(X, SCORE)), {})
 for name in ("num_data", "get_label", "num_col"):
     call(f"Deferred.{name}", lambda name=name: getattr(sw.DMatrix(X, SCORE), name)())

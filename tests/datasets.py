@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 FILES = Path(__file__).parent / "data_files"
 EXAMPLES = Path(__file__).parents[1] / "examples"
-# The columns of examples/bike_sharing.csv.gz as the tests know them: the name in the source, and the codes of words.
+# The columns of examples/bike_sharing.csv.gz as the tests know them: the name in the
+# source, and the codes of words.
 DAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"]
 BIKE_COLUMNS: dict[str, tuple[str, dict[str, int]]] = {
     "season": ("season", {"winter": 1, "spring": 2, "summer": 3, "autumn": 4}),
@@ -24,7 +25,10 @@ BIKE_COLUMNS: dict[str, tuple[str, dict[str, int]]] = {
     "holiday": ("holiday", {"no": 0, "yes": 1}),
     "weekday": ("weekday", {day: code for code, day in enumerate(DAYS)}),
     "working_day": ("workingday", {"no": 0, "yes": 1}),
-    "weather": ("weathersit", {"clear": 1, "misty": 2, "light rain or snow": 3, "heavy rain or snow": 4}),
+    "weather": (
+        "weathersit",
+        {"clear": 1, "misty": 2, "light rain or snow": 3, "heavy rain or snow": 4},
+    ),
     "temperature": ("temp", {}),
     "felt_temperature": ("atemp", {}),
     "humidity": ("hum", {}),
@@ -33,7 +37,9 @@ BIKE_COLUMNS: dict[str, tuple[str, dict[str, int]]] = {
 
 
 class Extract(NamedTuple):
-    """2,000 rows of a public data set (5,000 of motor_claims, where claims are rare)."""
+    """2,000 rows of a public data set (5,000 of motor_claims, where claims are
+    rare).
+    """
 
     X: NDArray[np.float64]  # values are exact in float32
     y: NDArray[np.float64]
@@ -43,7 +49,11 @@ class Extract(NamedTuple):
 def _read(name: str) -> Extract:
     with np.load(FILES / f"{name}.npz") as file:
         arrays: dict[str, NDArray[Any]] = dict(file)
-    return Extract(arrays["X"].astype(np.float64), arrays["y"].astype(np.float64), tuple(map(str, arrays["names"])))
+    return Extract(
+        arrays["X"].astype(np.float64),
+        arrays["y"].astype(np.float64),
+        tuple(map(str, arrays["names"])),
+    )
 
 
 def example(name: str) -> dict[str, list[str]]:
@@ -88,13 +98,17 @@ def letter() -> Extract:
 
 
 def bike_sharing() -> Extract:
-    """Regression on counts of at least 1, 12 columns with few distinct values; y is the bicycles hired in an hour."""
+    """Regression on counts of at least 1, 12 columns with few distinct values; y is the
+    bicycles hired in an hour.
+    """
     X, y, names = _bikes()
     return Extract(X.copy(), y.copy(), names)
 
 
 def protein() -> Extract:
-    """Regression, 9 columns of continuous values; y is a deviation in angstrom, 0 in a few rows."""
+    """Regression, 9 columns of continuous values; y is a deviation in angstrom, 0 in a
+    few rows.
+    """
     return _read("protein")
 
 
@@ -104,5 +118,7 @@ def magic() -> Extract:
 
 
 def motor_claims() -> Extract:
-    """Claims of a motor policy (0 .. 3), 6 columns; the first is its exposure in years, no cause but a duration."""
+    """Claims of a motor policy (0 .. 3), 6 columns; the first is its exposure in years,
+    no cause but a duration.
+    """
     return _read("motor_claims")

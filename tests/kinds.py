@@ -1,6 +1,8 @@
-"""One of each kind: models, estimators and datasets of every sort that can be made, from a table of few rows.
+"""One of each kind: models, estimators and datasets of every sort that can be made,
+from a table of few rows.
 
-Out: functions by name, each of which makes one; `system/test_round_trips.py` saves and copies what they make.
+Out: functions by name, each of which makes one; `system/test_round_trips.py` saves and
+copies what they make.
 """
 
 import dataclasses
@@ -41,22 +43,40 @@ GROUP = np.repeat(np.arange(9), 10)
 FRAME = pd.DataFrame(
     {
         "number": X[:, 0],
-        "few": pd.Categorical.from_codes(RNG.integers(-1, 4, N_ROWS), ["a", "b", "ü", "\U0001f333"]),
+        "few": pd.Categorical.from_codes(
+            RNG.integers(-1, 4, N_ROWS), ["a", "b", "ü", "\U0001f333"]
+        ),
         "many": RNG.integers(0, 30, N_ROWS).astype(str),
         "code": pd.Categorical(RNG.integers(0, 6, N_ROWS) - 2),
         "flag": pd.Categorical(RNG.random(N_ROWS) > 0.5),
-        "date": pd.Timestamp("2024-01-01") + pd.to_timedelta(RNG.integers(0, 900, N_ROWS), "D"),
-        "text": [" ".join(RNG.choice(["tree", "leaf", "root", "bark", "wood"], 7)) + f" {i}" for i in range(N_ROWS)],
+        "date": pd.Timestamp("2024-01-01")
+        + pd.to_timedelta(RNG.integers(0, 900, N_ROWS), "D"),
+        "text": [
+            " ".join(RNG.choice(["tree", "leaf", "root", "bark", "wood"], 7)) + f" {i}"
+            for i in range(N_ROWS)
+        ],
         "list": [[float(one), 1.0 - one] for one in X[:, 3]],
     }
 )
-LEAST = {"n_estimators": 3, "min_child_weight": 0, "min_samples_leaf": 2, "max_leaves": 5, "n_jobs": 1}
+LEAST = {
+    "n_estimators": 3,
+    "min_child_weight": 0,
+    "min_samples_leaf": 2,
+    "max_leaves": 5,
+    "n_jobs": 1,
+}
 Pair = tuple[Booster, Any]  # a model, and a table to predict
 
 
-def trained(params: dict[str, Any], y: Any = SCORE, table: Any = X, **more: Any) -> Pair:
+def trained(
+    params: dict[str, Any], y: Any = SCORE, table: Any = X, **more: Any
+) -> Pair:
     """A model of few rounds."""
-    of_data = {name: more.pop(name) for name in ("weight", "init_score", "group", "linear_leaves") if name in more}
+    of_data = {
+        name: more.pop(name)
+        for name in ("weight", "init_score", "group", "linear_leaves")
+        if name in more
+    }
     data = sw.Dataset(table, y, **of_data)
     return sw.train({**LEAST, **params}, data, **more), table
 
@@ -64,7 +84,9 @@ def trained(params: dict[str, Any], y: Any = SCORE, table: Any = X, **more: Any)
 def fitted(estimator: Any, *args: Any, **more: Any) -> Pair:
     """The model of an estimator."""
     table = args[0]
-    return estimator.set_params(n_estimators=3, n_jobs=1).fit(*args, **more).booster_, table
+    return estimator.set_params(n_estimators=3, n_jobs=1).fit(
+        *args, **more
+    ).booster_, table
 
 
 # Kinds of models: a name, and a function that makes one.
@@ -77,54 +99,144 @@ for name in RECIPES:
     y = BINARY if name == "adaboost" else SCORE
     MODELS[f"recipe {name}"] = lambda name=name, y=y: trained({"recipe": name}, y)
 for name in LOSSES:
-    MODELS[f"ranking {name}"] = lambda name=name: trained({"objective": name}, THREE, group=GROUP)
+    MODELS[f"ranking {name}"] = lambda name=name: trained(
+        {"objective": name}, THREE, group=GROUP
+    )
 
-# Every value of every parameter that has words or is a switch, and values of the others.
+# Every value of every parameter that has words or is a switch, and values of the
+# others.
 VALUES: dict[str, list[Any]] = {
-    "learning_rate": [1, np.float32(0.1), np.int64(1), "auto", [0.1, 0.2, 0.3], (0.1, 0.2, 0.3), np.full(3, 0.1)],
-    "n_parallel_trees": [np.int32(2)], "n_permutations": [2], "max_drop": [None, 0],
+    "learning_rate": [
+        1,
+        np.float32(0.1),
+        np.int64(1),
+        "auto",
+        [0.1, 0.2, 0.3],
+        (0.1, 0.2, 0.3),
+        np.full(3, 0.1),
+    ],
+    "n_parallel_trees": [np.int32(2)],
+    "n_permutations": [2],
+    "max_drop": [None, 0],
     "max_leaves": [None, 0, np.int8(3)],
-    "max_depth": [None, 2, -1], "max_bins": [np.int64(5)], "min_samples_bin": [1], "min_child_weight": [0.5, 2**70],
-    "min_samples_leaf": ["auto", 3], "reg_lambda": [np.float64(2), 10**18, 1e300], "reg_alpha": [0.1],
-    "min_split_gain": [1e-9], "random_strength": [1.0], "feature_weights": [{0: 2, "f1": 0}, [1, 2, 0.5, 1]],
-    "first_use_penalties": [{1: 0.1}, np.array([0, 0.1, 0, 0])], "max_delta_step": [0.5], "path_smooth": [1, "auto"],
-    "linear_smooth": [1.0], "start": [0, 0.5, np.float32(0.5), [0.5], (0.5,), np.array(0.5)],
-    "leaf_iterations": ["auto", 2], "ccp_alpha": [0.01], "subsample": [0.5, 1], "subsample_freq": [2],
-    "monotone_constraints": [{0: 1}, {"f1": -1}, [1, 0, 0, -1], "(1,0,0,-1)", np.array([1, 0, 0, 0])],
-    "interaction_constraints": [[[0, 1], ["f2"]], "pairwise", "no_interactions", [{0, 1}]],
-    "colsample_bytree": [0.5], "colsample_bylevel": [0.5], "colsample_bynode": [0.5], "rate_drop": [0.5],
-    "early_stopping_rounds": [1], "validation_fraction": [0.3], "quantiles": [[0.1, 0.9], 0.5, np.array([0.2, 0.4])],
-    "forced_splits": [{"feature": 0, "threshold": 0, "left": {"feature": "f1", "threshold": np.float32(0.5)}}],
-    "random_state": [2**63 - 1, np.uint8(3), np.random.RandomState(3), np.random.default_rng(3)],
-    "eval_metric": ["mae", ["mae", "rmse"], lambda y, p: 0.5, "none"], "verbose": [False], "device": ["cpu"],
+    "max_depth": [None, 2, -1],
+    "max_bins": [np.int64(5)],
+    "min_samples_bin": [1],
+    "min_child_weight": [0.5, 2**70],
+    "min_samples_leaf": ["auto", 3],
+    "reg_lambda": [np.float64(2), 10**18, 1e300],
+    "reg_alpha": [0.1],
+    "min_split_gain": [1e-9],
+    "random_strength": [1.0],
+    "feature_weights": [{0: 2, "f1": 0}, [1, 2, 0.5, 1]],
+    "first_use_penalties": [{1: 0.1}, np.array([0, 0.1, 0, 0])],
+    "max_delta_step": [0.5],
+    "path_smooth": [1, "auto"],
+    "linear_smooth": [1.0],
+    "start": [0, 0.5, np.float32(0.5), [0.5], (0.5,), np.array(0.5)],
+    "leaf_iterations": ["auto", 2],
+    "ccp_alpha": [0.01],
+    "subsample": [0.5, 1],
+    "subsample_freq": [2],
+    "monotone_constraints": [
+        {0: 1},
+        {"f1": -1},
+        [1, 0, 0, -1],
+        "(1,0,0,-1)",
+        np.array([1, 0, 0, 0]),
+    ],
+    "interaction_constraints": [
+        [[0, 1], ["f2"]],
+        "pairwise",
+        "no_interactions",
+        [{0, 1}],
+    ],
+    "colsample_bytree": [0.5],
+    "colsample_bylevel": [0.5],
+    "colsample_bynode": [0.5],
+    "rate_drop": [0.5],
+    "early_stopping_rounds": [1],
+    "validation_fraction": [0.3],
+    "quantiles": [[0.1, 0.9], 0.5, np.array([0.2, 0.4])],
+    "forced_splits": [
+        {
+            "feature": 0,
+            "threshold": 0,
+            "left": {"feature": "f1", "threshold": np.float32(0.5)},
+        }
+    ],
+    "random_state": [
+        2**63 - 1,
+        np.uint8(3),
+        np.random.RandomState(3),
+        np.random.default_rng(3),
+    ],
+    "eval_metric": ["mae", ["mae", "rmse"], lambda y, p: 0.5, "none"],
+    "verbose": [False],
+    "device": ["cpu"],
     "category_encoding": ["auto", "partition", "onehot", "ordered", "both"],
-    "mvs_reg": [0.1, "auto"], "max_cat_to_onehot": [1], "sketch_outputs": [1],
-    "cat_l2": [0], "cat_smooth": [1], "max_cat_threshold": [2], "min_data_per_group": [1], "max_combination": [2],
-    "model_size_reg": [0], "linear_lambda": ["auto", 1],
-    "top_rate": [0.3], "other_rate": [0.2], "bagging_temperature": [0.5], "skip_drop": [0.1],
-}  # fmt: skip
-DART = ("rate_drop", "skip_drop", "max_drop", "one_drop", "sample_type", "normalize_type")
+    "mvs_reg": [0.1, "auto"],
+    "max_cat_to_onehot": [1],
+    "sketch_outputs": [1],
+    "cat_l2": [0],
+    "cat_smooth": [1],
+    "max_cat_threshold": [2],
+    "min_data_per_group": [1],
+    "max_combination": [2],
+    "model_size_reg": [0],
+    "linear_lambda": ["auto", 1],
+    "top_rate": [0.3],
+    "other_rate": [0.2],
+    "bagging_temperature": [0.5],
+    "skip_drop": [0.1],
+}
+DART = (
+    "rate_drop",
+    "skip_drop",
+    "max_drop",
+    "one_drop",
+    "sample_type",
+    "normalize_type",
+)
 NEEDS: dict[str, dict[str, Any]] = {
     **{name: {"boosting": "dart"} for name in DART},
-    "top_rate": {"sampling": "goss"}, "other_rate": {"sampling": "goss"},
-    "mvs_reg": {"sampling": "mvs", "subsample": 0.5}, "n_permutations": {"boosting": "ordered"},
-    "has_time": {"boosting": "ordered"}, "subsample_freq": {"subsample": 0.5},
+    "top_rate": {"sampling": "goss"},
+    "other_rate": {"sampling": "goss"},
+    "mvs_reg": {"sampling": "mvs", "subsample": 0.5},
+    "n_permutations": {"boosting": "ordered"},
+    "has_time": {"boosting": "ordered"},
+    "subsample_freq": {"subsample": 0.5},
     "bagging_temperature": {"sampling": "bayesian"},
-    "linear_units": {"linear_leaves": True}, "linear_smooth": {"linear_leaves": True},
+    "linear_units": {"linear_leaves": True},
+    "linear_smooth": {"linear_leaves": True},
     "sketch_outputs": {"objective": "softmax", "multi_strategy": "multi_output_tree"},
-    "multi_strategy": {"objective": "softmax"}, "linear_lambda": {"linear_leaves": True},
+    "multi_strategy": {"objective": "softmax"},
+    "linear_lambda": {"linear_leaves": True},
     "max_combination": {"category_encoding": "ordered"},
     "model_size_reg": {"category_encoding": "ordered", "max_combination": 2},
     "monotone_method": {"monotone_constraints": {0: 1}},
     "validation_fraction": {"early_stopping_rounds": 1},
-}  # fmt: skip
+}
 WORDS_ELSEWHERE = {"recipe", "objective", "quality", "conformal", "importance_type"}
 OF_CATEGORIES = {
-    "category_encoding", "max_combination", "model_size_reg", "max_cat_to_onehot", "max_cat_threshold", "cat_smooth",
-    "cat_l2", "min_data_per_group",
-}  # fmt: skip
-REFUSED = {"boosting=forest", "leaf_estimation=joint", "leaf_estimation=sign", "sampling_unit=group",
-           "prune_by_validation=True", "prune_by_validation=bool 2", "sampling=mvs"}  # fmt: skip
+    "category_encoding",
+    "max_combination",
+    "model_size_reg",
+    "max_cat_to_onehot",
+    "max_cat_threshold",
+    "cat_smooth",
+    "cat_l2",
+    "min_data_per_group",
+}
+REFUSED = {
+    "boosting=forest",
+    "leaf_estimation=joint",
+    "leaf_estimation=sign",
+    "sampling_unit=group",
+    "prune_by_validation=True",
+    "prune_by_validation=bool 2",
+    "sampling=mvs",
+}
 
 
 def of_parameter(name: str, value: Any) -> Pair:
@@ -132,7 +244,9 @@ def of_parameter(name: str, value: Any) -> Pair:
     params = {**NEEDS.get(name, {}), name: value}
     y = THREE if params.get("objective") == "softmax" else SCORE
     table = FRAME[["few", "many", "number"]] if name in OF_CATEGORIES else X
-    return trained(params, y, table, linear_leaves=bool(params.get("linear_leaves", False)))
+    return trained(
+        params, y, table, linear_leaves=bool(params.get("linear_leaves", False))
+    )
 
 
 for row in TABLE:
@@ -142,8 +256,14 @@ for row in TABLE:
     if row.type is flag:
         values = [True, False, np.True_]
     for place, value in enumerate([] if row.ranking else values):
-        label = value if isinstance(value, str | bool) or value is None else f"{type(value).__name__} {place}"
-        MODELS[f"{row.name}={label}"] = lambda name=row.name, value=value: of_parameter(name, value)
+        label = (
+            value
+            if isinstance(value, str | bool) or value is None
+            else f"{type(value).__name__} {place}"
+        )
+        MODELS[f"{row.name}={label}"] = lambda name=row.name, value=value: of_parameter(
+            name, value
+        )
 
 
 class Trial:
@@ -185,7 +305,9 @@ def own_metric(y: Any, prediction: Any) -> float:
 
 
 class Stopper:
-    """A callback of the user that says how many rounds are kept, as an integer of NumPy."""
+    """A callback of the user that says how many rounds are kept, as an integer of
+    NumPy.
+    """
 
     best_round = None
 
@@ -198,7 +320,12 @@ def watched(params: dict[str, Any], **more: Any) -> Pair:
     """A training with rows to validate."""
     data = sw.Dataset(X, SCORE)
     held = sw.Dataset(X[:30] + 0.1, SCORE[:30], reference=data)
-    return sw.train({**LEAST, "eval_metric": own_metric, **params}, data, valid=[(held, "h"), (data, "t")], **more), X
+    return sw.train(
+        {**LEAST, "eval_metric": own_metric, **params},
+        data,
+        valid=[(held, "h"), (data, "t")],
+        **more,
+    ), X
 
 
 def continued(**more: Any) -> Pair:
@@ -212,7 +339,12 @@ def with_crosses() -> Pair:
     """Columns that are made of others."""
     table = FRAME[["number", "few"]].assign(b=X[:, 1])
     data = sw.Dataset(table, SCORE, linear_leaves=True)
-    crosses = [("ratio", "number", "b"), ("product", 0, "b"), ("difference", "b", "number"), ("centred", "b", "few")]
+    crosses = [
+        ("ratio", "number", "b"),
+        ("product", 0, "b"),
+        ("difference", "b", "number"),
+        ("centred", "b", "few"),
+    ]
     return sw.train({**LEAST, "linear_leaves": True}, data.with_crosses(crosses)), table
 
 
@@ -225,11 +357,15 @@ def read_from(library: str) -> Pair:
     if library == "lightgbm":
         import lightgbm
 
-        return sw.load(lightgbm.LGBMClassifier(n_estimators=3, verbose=-1).fit(X, THREE)), X
+        return sw.load(
+            lightgbm.LGBMClassifier(n_estimators=3, verbose=-1).fit(X, THREE)
+        ), X
     if library == "catboost":
         import catboost
 
-        model = catboost.CatBoostRegressor(iterations=3, silent=True, allow_writing_files=False)
+        model = catboost.CatBoostRegressor(
+            iterations=3, silent=True, allow_writing_files=False
+        )
         return sw.load(model.fit(X, SCORE)), X
     from sklearn import ensemble
 
@@ -245,16 +381,25 @@ def first_rounds() -> Pair:
 
 
 MODELS |= {
-    "rates by a function": lambda: trained({"learning_rate": lambda index: 0.3 / (1 + index)}),
-    "reset_parameter": lambda: trained({}, callbacks=[sw.reset_parameter(learning_rate=[0.1, 0.1, 0.05])]),
-    "reset_parameter of a function": lambda: trained({}, callbacks=[sw.reset_parameter(eta=lambda i: 0.1)]),
+    "rates by a function": lambda: trained(
+        {"learning_rate": lambda index: 0.3 / (1 + index)}
+    ),
+    "reset_parameter": lambda: trained(
+        {}, callbacks=[sw.reset_parameter(learning_rate=[0.1, 0.1, 0.05])]
+    ),
+    "reset_parameter of a function": lambda: trained(
+        {}, callbacks=[sw.reset_parameter(eta=lambda i: 0.1)]
+    ),
     "LearningRateScheduler": lambda: trained(
-        {}, callbacks=[sw.callback.LearningRateScheduler(lambda index: 0.1 * 0.9**index)]
+        {},
+        callbacks=[sw.callback.LearningRateScheduler(lambda index: 0.1 * 0.9**index)],
     ),
     "LearningRateScheduler of a list": lambda: trained(
         {}, callbacks=[sw.callback.LearningRateScheduler([0.1, 0.2, 0.3])]
     ),
-    "forest": lambda: trained({"boosting": "forest", "subsample": 0.5, "n_parallel_trees": 2}),
+    "forest": lambda: trained(
+        {"boosting": "forest", "subsample": 0.5, "n_parallel_trees": 2}
+    ),
     "rates of dart": lambda: trained({"learning_rate": [0.1] * 3, "boosting": "dart"}),
     "early_stopping": lambda: watched({}, callbacks=[sw.early_stopping(1)]),
     "log": lambda: watched({}, callbacks=[sw.callback.log(lambda values, index: None)]),
@@ -267,47 +412,85 @@ MODELS |= {
     "record_evaluation": lambda: watched({}, callbacks=[sw.record_evaluation({})]),
     "print_evaluation": lambda: watched({}, callbacks=[sw.print_evaluation(2)]),
     "EarlyStopping": lambda: watched({}, callbacks=[sw.EarlyStopping(1)]),
-    "EvaluationMonitor": lambda: watched({}, callbacks=[sw.callback.EvaluationMonitor()]),
+    "EvaluationMonitor": lambda: watched(
+        {}, callbacks=[sw.callback.EvaluationMonitor()]
+    ),
     "TrainingCallback": lambda: watched({}, callbacks=[sw.callback.TrainingCallback()]),
     "metric with a name": lambda: watched({"eval_metric": ("né", own_metric, False)}),
     "own function": lambda: trained({"objective": of_function}),
     "own object": lambda: trained({"objective": OwnLoss()}),
     "own link": lambda: trained({"objective": Linked()}),
-    "own objective of several outputs": lambda: trained({"objective": of_function}, TWO_TARGETS),
+    "own objective of several outputs": lambda: trained(
+        {"objective": of_function}, TWO_TARGETS
+    ),
     "several targets": lambda: trained({}, TWO_TARGETS),
-    "shared trees": lambda: trained({"multi_strategy": "multi_output_tree"}, TWO_TARGETS),
-    "start of several outputs": lambda: trained({"start": [0.5, np.float32(1)]}, TWO_TARGETS),
+    "shared trees": lambda: trained(
+        {"multi_strategy": "multi_output_tree"}, TWO_TARGETS
+    ),
+    "start of several outputs": lambda: trained(
+        {"start": [0.5, np.float32(1)]}, TWO_TARGETS
+    ),
     "levels": lambda: trained({"objective": "quantile", "quantile_alpha": [0.1, 0.5]}),
-    "levels without order": lambda: trained({"objective": "expectile", "expectile_alpha": (0.9, np.float32(0.5))}),
-    "field of an integer": lambda: trained({"objective": "huber", "huber_delta": np.int64(2)}),
+    "levels without order": lambda: trained(
+        {"objective": "expectile", "expectile_alpha": (0.9, np.float32(0.5))}
+    ),
+    "field of an integer": lambda: trained(
+        {"objective": "huber", "huber_delta": np.int64(2)}
+    ),
     "base_score": lambda: trained({"objective": "logistic", "base_score": 0.3}, BINARY),
-    "multilabel": lambda: trained({"objective": "multilabel"}, np.column_stack([BINARY, 1 - BINARY, BINARY])),
+    "multilabel": lambda: trained(
+        {"objective": "multilabel"}, np.column_stack([BINARY, 1 - BINARY, BINARY])
+    ),
     "init_score": lambda: trained({}, init_score=SCORE),
     "weights": lambda: trained({}, weight=np.arange(N_ROWS)),
-    "class_weight": lambda: trained({"objective": "softmax", "class_weight": {0: 2, 1.0: 3, "2": 1}}, THREE),
-    "class_weight by a word": lambda: trained({"objective": "softmax", "class_weight": "balanced"}, THREE),
-    "subsample_by_class": lambda: trained({"objective": "logistic", "subsample_by_class": {0: 0.5}}, BINARY),
-    "label_gain": lambda: trained({"objective": "lambdarank", "label_gain": [0, 1, 3]}, THREE, group=GROUP),
-    "pairs of the user": lambda: fitted(sw.SapwoodRanker(), X, None, GROUP, pairs=[[0, 1], [2, 3], [11, 15]]),
-    "bias of positions": lambda: fitted(sw.SapwoodRanker(), X, THREE, GROUP, position=np.tile(np.arange(10), 9)),
+    "class_weight": lambda: trained(
+        {"objective": "softmax", "class_weight": {0: 2, 1.0: 3, "2": 1}}, THREE
+    ),
+    "class_weight by a word": lambda: trained(
+        {"objective": "softmax", "class_weight": "balanced"}, THREE
+    ),
+    "subsample_by_class": lambda: trained(
+        {"objective": "logistic", "subsample_by_class": {0: 0.5}}, BINARY
+    ),
+    "label_gain": lambda: trained(
+        {"objective": "lambdarank", "label_gain": [0, 1, 3]}, THREE, group=GROUP
+    ),
+    "pairs of the user": lambda: fitted(
+        sw.SapwoodRanker(), X, None, GROUP, pairs=[[0, 1], [2, 3], [11, 15]]
+    ),
+    "bias of positions": lambda: fitted(
+        sw.SapwoodRanker(), X, THREE, GROUP, position=np.tile(np.arange(10), 9)
+    ),
     "sampling=mvs of plain": lambda: trained({"sampling": "mvs", "subsample": 0.5}),
-    "sampling_unit=group of half": lambda: trained({"sampling_unit": "group", "subsample": 0.5}, group=GROUP),
+    "sampling_unit=group of half": lambda: trained(
+        {"sampling_unit": "group", "subsample": 0.5}, group=GROUP
+    ),
     "pruned by validation": lambda: watched({"prune_by_validation": True}),
     "post-pruned": lambda: trained({"pruning": "post", "min_split_gain": 0.1}),
     "exact": lambda: trained({"tree_method": "exact"}),
-    "every kind of column": lambda: trained({"max_cat_to_onehot": 1, "min_data_per_group": 1}, table=FRAME),
+    "every kind of column": lambda: trained(
+        {"max_cat_to_onehot": 1, "min_data_per_group": 1}, table=FRAME
+    ),
     "ordered statistics": lambda: trained(
-        {"category_encoding": "both", "n_permutations": 2}, table=FRAME[["few", "many", "code", "flag"]]
+        {"category_encoding": "both", "n_permutations": 2},
+        table=FRAME[["few", "many", "code", "flag"]],
     ),
     "statistics": lambda: trained(
-        {"category_encoding": {"few": "ordered", 1: "both"}, "statistics": {"few": ["mean", ("counter", (0.5,))]}},
+        {
+            "category_encoding": {"few": "ordered", 1: "both"},
+            "statistics": {"few": ["mean", ("counter", (0.5,))]},
+        },
         table=FRAME[["few", "many"]],
     ),
     "joined categories": lambda: trained(
-        {"recipe": "catboost", "max_combination": 3, "n_estimators": 8}, BINARY, FRAME[["few", "many", "number"]]
+        {"recipe": "catboost", "max_combination": 3, "n_estimators": 8},
+        BINARY,
+        FRAME[["few", "many", "number"]],
     ),
     "catboost of every column": lambda: trained({"recipe": "catboost"}, table=FRAME),
-    "parts of dates": lambda: trained({"date_features": ["year", "hour"]}, table=FRAME[["number", "date"]]),
+    "parts of dates": lambda: trained(
+        {"date_features": ["year", "hour"]}, table=FRAME[["number", "date"]]
+    ),
     "crosses": with_crosses,
     "linear leaves": lambda: trained({"linear_leaves": True}, linear_leaves=True),
     "linear leaves in standard units": lambda: trained(
@@ -315,22 +498,36 @@ MODELS |= {
     ),
     "zeros are missing": lambda: trained({"zero_as_missing": True}, table=X.round()),
     "names with odd characters": lambda: trained(
-        {"monotone_constraints": {"\n\0": 1}}, table=pd.DataFrame(X, columns=["", "\n\0", 'q"', "\U0001f333" * 50])
+        {"monotone_constraints": {"\n\0": 1}},
+        table=pd.DataFrame(X, columns=["", "\n\0", 'q"', "\U0001f333" * 50]),
     ),
     "one row": lambda: trained({}, [1.0], [[1.0]]),
     "one value": lambda: trained({}, np.ones(N_ROWS)),
     "continued": continued,
-    "continued with a scheduled rate": lambda: continued(callbacks=[sw.reset_parameter(learning_rate=[0.1] * 3)]),
+    "continued with a scheduled rate": lambda: continued(
+        callbacks=[sw.reset_parameter(learning_rate=[0.1] * 3)]
+    ),
     "first rounds": first_rounds,
-    "no trees": lambda: (dataclasses.replace(model := trained({})[0], trees=model.trees.slice(0, 0)), X),
+    "no trees": lambda: (
+        dataclasses.replace(model := trained({})[0], trees=model.trees.slice(0, 0)),
+        X,
+    ),
     "scaled": lambda: (blend.scaled(trained({})[0], 0.7), X),
-    "merged": lambda: (blend.merge([trained({"random_state": s, "subsample": 0.5})[0] for s in (1, 2)], [0.5, 0.5]), X),
+    "merged": lambda: (
+        blend.merge(
+            [trained({"random_state": s, "subsample": 0.5})[0] for s in (1, 2)],
+            [0.5, 0.5],
+        ),
+        X,
+    ),
     "read from XGBoost": lambda: read_from("xgboost"),
     "read from LightGBM": lambda: read_from("lightgbm"),
     "read from CatBoost": lambda: read_from("catboost"),
     "read from scikit-learn's forest": lambda: read_from("RandomForestClassifier"),
-    "read from scikit-learn's boosting": lambda: read_from("HistGradientBoostingClassifier"),
-}  # fmt: skip
+    "read from scikit-learn's boosting": lambda: read_from(
+        "HistGradientBoostingClassifier"
+    ),
+}
 
 
 # Kinds of estimators
@@ -387,14 +584,19 @@ def of_distribution(name: str) -> tuple[Any, tuple[Any, ...]]:
     return few(sw.SapwoodDistribution, dist=name, n_folds=0), (X, label)
 
 
-def of_survival(model: str, event: Any = EVENT, **params: Any) -> tuple[Any, tuple[Any, ...]]:
+def of_survival(
+    model: str, event: Any = EVENT, **params: Any
+) -> tuple[Any, tuple[Any, ...]]:
     """An estimator of survival."""
     return few(sw.SapwoodSurvival, model=model, **params), (X, (LONG, event))
 
 
 ESTIMATORS: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {}
 for name, classes in CLASSES.items():
-    ESTIMATORS[f"classes: {name}"] = lambda classes=classes: (few(sw.SapwoodClassifier), (X, labels(classes)))
+    ESTIMATORS[f"classes: {name}"] = lambda classes=classes: (
+        few(sw.SapwoodClassifier),
+        (X, labels(classes)),
+    )
 for name in FAMILIES:
     ESTIMATORS[f"distribution {name}"] = lambda name=name: of_distribution(name)
 for name in ("hazard", "cox", "aft"):
@@ -406,28 +608,66 @@ for name in ("efron", "breslow"):
 for name in ("logistic", "normal", "extreme"):
     ESTIMATORS[f"survival aft {name}"] = lambda name=name: of_survival("aft", dist=name)
 ESTIMATORS |= {
-    "survival of intervals": lambda: of_survival("hazard", n_intervals=np.int64(3), departure=np.float32(0.5)),
+    "survival of intervals": lambda: of_survival(
+        "hazard", n_intervals=np.int64(3), departure=np.float32(0.5)
+    ),
     "folds of a distribution": lambda: (few(sw.SapwoodDistribution), (X, SCORE)),
-    "degrees of freedom": lambda: (few(sw.SapwoodDistribution, dist="student_t:6", n_folds=0), (X, SCORE)),
-    "several labels": lambda: (few(sw.SapwoodClassifier), (X, np.column_stack([BINARY, 1 - BINARY]).astype(int))),
-    "several targets of a regressor": lambda: (few(sw.SapwoodRegressor), (X, TWO_TARGETS)),
+    "degrees of freedom": lambda: (
+        few(sw.SapwoodDistribution, dist="student_t:6", n_folds=0),
+        (X, SCORE),
+    ),
+    "several labels": lambda: (
+        few(sw.SapwoodClassifier),
+        (X, np.column_stack([BINARY, 1 - BINARY]).astype(int)),
+    ),
+    "several targets of a regressor": lambda: (
+        few(sw.SapwoodRegressor),
+        (X, TWO_TARGETS),
+    ),
     "quantiles": lambda: (few(sw.SapwoodRegressor, quantiles=[0.9, 0.1]), (X, SCORE)),
     "ranker": lambda: (few(sw.SapwoodRanker), (X, THREE, GROUP)),
     "ranker with a column of groups": lambda: (
-        few(sw.SapwoodRanker), (pd.DataFrame(X, columns=[*"abcd"]).assign(q=GROUP), THREE, "q")),
-    "every kind of column of an estimator": lambda: (few(sw.SapwoodRegressor), (FRAME, SCORE)),
-    "rates of an estimator": lambda: (few(sw.SapwoodRegressor, learning_rate=np.array([0.1, 0.2, 0.3])), (X, SCORE)),
-    "rates of an estimator by a function": lambda: (few(sw.SapwoodClassifier, learning_rate=falling), (X, BINARY)),
+        few(sw.SapwoodRanker),
+        (pd.DataFrame(X, columns=[*"abcd"]).assign(q=GROUP), THREE, "q"),
+    ),
+    "every kind of column of an estimator": lambda: (
+        few(sw.SapwoodRegressor),
+        (FRAME, SCORE),
+    ),
+    "rates of an estimator": lambda: (
+        few(sw.SapwoodRegressor, learning_rate=np.array([0.1, 0.2, 0.3])),
+        (X, SCORE),
+    ),
+    "rates of an estimator by a function": lambda: (
+        few(sw.SapwoodClassifier, learning_rate=falling),
+        (X, BINARY),
+    ),
     "seed of NumPy": lambda: (
-        few(sw.SapwoodRegressor, random_state=np.random.RandomState(0), subsample=0.5), (X, SCORE)),
-    "early stopping": lambda: (few(sw.SapwoodRegressor, early_stopping_rounds=1), (X, SCORE)),
+        few(sw.SapwoodRegressor, random_state=np.random.RandomState(0), subsample=0.5),
+        (X, SCORE),
+    ),
+    "early stopping": lambda: (
+        few(sw.SapwoodRegressor, early_stopping_rounds=1),
+        (X, SCORE),
+    ),
     "class weights": lambda: (
-        few(sw.SapwoodClassifier, class_weight={"a": 2, "b": 0.5}), (X, labels(np.array(["a", "b"])))),
-    "no rounds given": lambda: (sw.SapwoodRegressor(quality="fast", n_estimators=5, n_jobs=1), (X, SCORE)),
-    "conformal split": lambda: (few(sw.SapwoodRegressor, conformal="split"), (X, SCORE)),
-    "conformal cross": lambda: (few(sw.SapwoodClassifier, conformal="cross"), (X, BINARY)),
+        few(sw.SapwoodClassifier, class_weight={"a": 2, "b": 0.5}),
+        (X, labels(np.array(["a", "b"]))),
+    ),
+    "no rounds given": lambda: (
+        sw.SapwoodRegressor(quality="fast", n_estimators=5, n_jobs=1),
+        (X, SCORE),
+    ),
+    "conformal split": lambda: (
+        few(sw.SapwoodRegressor, conformal="split"),
+        (X, SCORE),
+    ),
+    "conformal cross": lambda: (
+        few(sw.SapwoodClassifier, conformal="cross"),
+        (X, BINARY),
+    ),
     "conformal cv+": lambda: (few(sw.SapwoodRegressor, conformal="cv+"), (X, SCORE)),
-}  # fmt: skip
+}
 
 
 # Kinds of datasets
@@ -435,16 +675,32 @@ ESTIMATORS |= {
 DATASETS: dict[str, Callable[[], sw.Dataset]] = {
     "numbers": lambda: sw.Dataset(X, SCORE),
     "no label": lambda: sw.Dataset(X),
-    "every vector": lambda: sw.Dataset(X, TWO_TARGETS, np.arange(N_ROWS), TWO_TARGETS, group=GROUP),
+    "every vector": lambda: sw.Dataset(
+        X, TWO_TARGETS, np.arange(N_ROWS), TWO_TARGETS, group=GROUP
+    ),
     "every kind of column": lambda: sw.Dataset(FRAME, SCORE),
     "values": lambda: sw.Dataset(FRAME[["number", "few"]], SCORE, linear_leaves=True),
     "exact": lambda: sw.Dataset(X, SCORE, tree_method="exact", zero_as_missing=True),
-    "few bins": lambda: sw.Dataset(X, SCORE, max_bins=np.int64(3), min_samples_bin=np.int32(2)),
-    "crosses": lambda: sw.Dataset(X, SCORE, linear_leaves=True).with_crosses([("ratio", 0, 1)]),
-    "reference": lambda: sw.Dataset(FRAME[::-1].assign(many="new"), SCORE, reference=sw.Dataset(FRAME, SCORE)),
-    "chunks": lambda: sw.Dataset.from_chunks([(X[:40], SCORE[:40]), (X[40:], SCORE[40:])]),
-    "odd names": lambda: sw.Dataset(X, SCORE, feature_names=["", "\n\0", 'q"', "\U0001f333"]),
-    "sparse": lambda: sw.Dataset(scipy.sparse.random(N_ROWS, 5, 0.1, random_state=0, format="csr"), SCORE),
-    "names of NumPy": lambda: sw.Dataset(X, SCORE, feature_names=np.array(["a", "b", "c", "d"])),
+    "few bins": lambda: sw.Dataset(
+        X, SCORE, max_bins=np.int64(3), min_samples_bin=np.int32(2)
+    ),
+    "crosses": lambda: sw.Dataset(X, SCORE, linear_leaves=True).with_crosses(
+        [("ratio", 0, 1)]
+    ),
+    "reference": lambda: sw.Dataset(
+        FRAME[::-1].assign(many="new"), SCORE, reference=sw.Dataset(FRAME, SCORE)
+    ),
+    "chunks": lambda: sw.Dataset.from_chunks(
+        [(X[:40], SCORE[:40]), (X[40:], SCORE[40:])]
+    ),
+    "odd names": lambda: sw.Dataset(
+        X, SCORE, feature_names=["", "\n\0", 'q"', "\U0001f333"]
+    ),
+    "sparse": lambda: sw.Dataset(
+        scipy.sparse.random(N_ROWS, 5, 0.1, random_state=0, format="csr"), SCORE
+    ),
+    "names of NumPy": lambda: sw.Dataset(
+        X, SCORE, feature_names=np.array(["a", "b", "c", "d"])
+    ),
     "names of numbers": lambda: sw.Dataset(pd.DataFrame(X), SCORE),
-}  # fmt: skip
+}

@@ -1,10 +1,11 @@
-"""Install this project with pip, and show how far that is: pip is silent for the minute in which the core compiles.
+"""Install this project with pip, and show how far that is: pip is silent for the minute
+in which the core compiles.
 
     .venv/bin/python tools/install.py '.[cli]'     the words are those of `pip install`
 
-In: what to install. Out: in a terminal a line that is kept up to date, elsewhere a line now and then. All that pip and
-the compiler say goes to install.log in the virtual environment, and after an error its end is printed. The exit status
-is that of pip.
+In: what to install. Out: in a terminal a line that is kept up to date, elsewhere a line
+now and then. All that pip and the compiler say goes to install.log in the virtual
+environment, and after an error its end is printed. The exit status is that of pip.
 """
 
 import re
@@ -16,7 +17,14 @@ import time
 from pathlib import Path
 
 LOG = Path(sys.prefix) / "install.log"
-PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--verbose"]
+PIP = [
+    sys.executable,
+    "-m",
+    "pip",
+    "--disable-pip-version-check",
+    "install",
+    "--verbose",
+]
 OPTIONS = ["--no-compile"]  # modules that are imported are compiled then
 STAGES = {  # what begins with a line that has these words
     "Installing build dependencies: started": "fetching the tools to compile with",
@@ -84,18 +92,31 @@ class Progress:
 
 
 def errors(log: str) -> str:
-    """The part of the log that says what went wrong: all from the first error on, else the last lines."""
+    """The part of the log that says what went wrong: all from the first error on, else
+    the last lines.
+    """
     lines = log.splitlines()
-    first = next((at for at, line in enumerate(lines) if ERROR.match(line)), -N_LAST_LINES)
+    first = next(
+        (at for at, line in enumerate(lines) if ERROR.match(line)), -N_LAST_LINES
+    )
     return "\n".join(lines[first:])
 
 
 def main() -> int:
     """Run pip."""
     command = [*PIP, *OPTIONS, *sys.argv[1:]]
-    print("Installing. Compiling the C++ core takes about a minute on two idle cores.", flush=True)
+    print(
+        "Installing. Compiling the C++ core takes about a minute on two idle cores.",
+        flush=True,
+    )
     with LOG.open("w") as log, Progress() as progress:
-        pip = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        pip = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
         assert pip.stdout is not None
         try:
             for line in pip.stdout:
@@ -107,7 +128,10 @@ def main() -> int:
         status = pip.wait()
     if status != 0:
         print(errors(LOG.read_text()), file=sys.stderr)
-        print(f"This was not installed; {LOG} has all that pip and the compiler said.", file=sys.stderr)
+        print(
+            f"This was not installed; {LOG} has all that pip and the compiler said.",
+            file=sys.stderr,
+        )
         return status
     print(f"Installed in {progress.elapsed()} minutes.")
     return 0

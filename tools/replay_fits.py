@@ -1,4 +1,5 @@
-"""Replay tasks of estimators: automatic fits, rankings, survival, distributions, intervals.
+"""Replay tasks of estimators: automatic fits, rankings, survival, distributions,
+intervals.
 
 In: nothing. Out: the name of each task, and the model or the predictions that it gives.
 """
@@ -37,7 +38,9 @@ def features(n_rows: int) -> Floats:
 
 
 def signal(X: Floats) -> Floats:
-    """Return what labels are made of: interactions, a ratio and a step, from + - * / and comparisons alone."""
+    """Return what labels are made of: interactions, a ratio and a step, from + - * /
+    and comparisons alone.
+    """
     product_of_two = 8 * (X[:, 0] - 0.4) * (X[:, 1] - 0.6)
     ratio = X[:, 2] / (X[:, 0] + 0.2)
     step = (X[:, 4] > 2) * X[:, 5]
@@ -73,7 +76,11 @@ def estimator(task: str, **params: Any) -> Any:
     """Return the estimator of a task."""
     if task == "counts":
         return sapwood.SapwoodRegressor(objective="poisson", **params)
-    kind = sapwood.SapwoodClassifier if task.endswith("classes") else sapwood.SapwoodRegressor
+    kind = (
+        sapwood.SapwoodClassifier
+        if task.endswith("classes")
+        else sapwood.SapwoodRegressor
+    )
     return kind(**params)
 
 
@@ -92,13 +99,19 @@ def automatic_fits() -> Iterator[tuple[str, Booster]]:
         y = labels("two classes", X)
         model = estimator("two classes", quality=quality).fit(with_text(X), y)
         yield f"automatic {quality} categories", model.booster_
-        model = estimator("regression", quality=quality, has_time=True).fit(X, labels("regression", X))
+        model = estimator("regression", quality=quality, has_time=True).fit(
+            X, labels("regression", X)
+        )
         yield f"automatic {quality} time", model.booster_
         weight = np.floor(3 * uniform(23, MANY_ROWS)) + 1
-        model = estimator("regression", quality=quality).fit(X, labels("regression", X), weight)
+        model = estimator("regression", quality=quality).fit(
+            X, labels("regression", X), weight
+        )
         yield f"automatic {quality} weights", model.booster_
     group = np.arange(MANY_ROWS) // 10
-    model = estimator("regression", quality="fast").fit(X, labels("regression", X), group=group)
+    model = estimator("regression", quality="fast").fit(
+        X, labels("regression", X), group=group
+    )
     yield "automatic fast groups", model.booster_
 
 
@@ -108,9 +121,14 @@ def rankings() -> Iterator[tuple[str, Booster]]:
     y = np.digitize(signal(X) + uniform(24, MANY_ROWS), [1.0, 1.8, 2.6])
     group = np.arange(MANY_ROWS) // 15
     for quality in ("fast", "balanced"):
-        yield f"ranking {quality}", sapwood.SapwoodRanker(quality=quality).fit(X, y, group=group).booster_
+        yield (
+            f"ranking {quality}",
+            sapwood.SapwoodRanker(quality=quality).fit(X, y, group=group).booster_,
+        )
     for loss in ("lambdarank", "rank_xendcg", "rank:pairwise"):
-        model = sapwood.SapwoodRanker(objective=loss, n_estimators=8).fit(X, y, group=group)
+        model = sapwood.SapwoodRanker(objective=loss, n_estimators=8).fit(
+            X, y, group=group
+        )
         yield f"ranking {loss}", model.booster_
 
 
@@ -120,7 +138,9 @@ def survival() -> Iterator[tuple[str, Booster]]:
     time = 1 + 4 * np.abs(signal(X)) * (uniform(25, 600) + 0.2)
     event = uniform(26, 600) < 0.7
     for model in ("cox", "aft", "hazard"):
-        fitted = sapwood.SapwoodSurvival(model=model, n_estimators=20).fit(X, (time, event))
+        fitted = sapwood.SapwoodSurvival(model=model, n_estimators=20).fit(
+            X, (time, event)
+        )
         yield f"survival {model}", fitted.booster_
 
 
@@ -128,32 +148,60 @@ def distributions() -> Iterator[tuple[str, Booster]]:
     """Yield distributions: the automatic choice of a family, and some families."""
     X = features(600)
     y = labels("regression", X)
-    yield "distribution auto", sapwood.SapwoodDistribution(n_estimators=40).fit(X, y).booster_
-    for family, label in (("normal", y), ("gamma", y + 3.0), ("poisson", labels("counts", X))):
+    yield (
+        "distribution auto",
+        sapwood.SapwoodDistribution(n_estimators=40).fit(X, y).booster_,
+    )
+    for family, label in (
+        ("normal", y),
+        ("gamma", y + 3.0),
+        ("poisson", labels("counts", X)),
+    ):
         model = sapwood.SapwoodDistribution(dist=family, n_estimators=20).fit(X, label)
         yield f"distribution {family}", model.booster_
 
 
 def others() -> Iterator[tuple[str, Booster]]:
-    """Yield plain estimators: early stopping, quantiles, linear leaves, a recipe, several targets."""
+    """Yield plain estimators: early stopping, quantiles, linear leaves, a recipe,
+    several targets.
+    """
     X = features(MANY_ROWS)
     y = labels("regression", X)
-    stopped = sapwood.SapwoodRegressor(n_estimators=200, early_stopping_rounds=5, validation_fraction=0.2)
+    stopped = sapwood.SapwoodRegressor(
+        n_estimators=200, early_stopping_rounds=5, validation_fraction=0.2
+    )
     yield "estimator early stopping", stopped.fit(X, y).booster_
     given = sapwood.SapwoodRegressor(n_estimators=200, early_stopping_rounds=5)
-    yield "estimator validation rows", given.fit(X[300:], y[300:], eval_set=[(X[:300], y[:300])]).booster_
-    quantiles = sapwood.SapwoodRegressor(objective="quantile", quantile=[0.1, 0.5, 0.9], n_estimators=20)
+    yield (
+        "estimator validation rows",
+        given.fit(X[300:], y[300:], eval_set=[(X[:300], y[:300])]).booster_,
+    )
+    quantiles = sapwood.SapwoodRegressor(
+        objective="quantile", quantile=[0.1, 0.5, 0.9], n_estimators=20
+    )
     yield "estimator quantiles", quantiles.fit(X, y).booster_
     for recipe in ("classic", "adaboost", "xgboost", "lightgbm", "catboost"):
-        kind = sapwood.SapwoodClassifier if recipe == "adaboost" else sapwood.SapwoodRegressor
+        kind = (
+            sapwood.SapwoodClassifier
+            if recipe == "adaboost"
+            else sapwood.SapwoodRegressor
+        )
         label = labels("two classes", X) if recipe == "adaboost" else y
-        yield f"estimator {recipe}", kind(recipe=recipe, n_estimators=10).fit(with_text(X), label).booster_
+        yield (
+            f"estimator {recipe}",
+            kind(recipe=recipe, n_estimators=10).fit(with_text(X), label).booster_,
+        )
     two = labels("two targets", X)
-    yield "estimator two targets", sapwood.SapwoodRegressor(n_estimators=10).fit(X, two).booster_
+    yield (
+        "estimator two targets",
+        sapwood.SapwoodRegressor(n_estimators=10).fit(X, two).booster_,
+    )
 
 
 def predictions() -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield what is made of several models: intervals, encoded columns, scores of folds."""
+    """Yield what is made of several models: intervals, encoded columns, scores of
+    folds.
+    """
     X = features(600)
     y = labels("regression", X)
     model = sapwood.SapwoodRegressor(n_estimators=20, conformal="cv+").fit(X, y)
@@ -161,7 +209,9 @@ def predictions() -> Iterator[tuple[str, NDArray[Any]]]:
     table = with_text(X)[:, [1, 5]]
     encoder = sapwood.OrderedTargetEncoder()
     yield "encoder", np.asarray(encoder.fit_transform(table, y))
-    scores = sapwood.cv({"n_estimators": 20, "early_stopping_rounds": 3}, sapwood.Dataset(X, y))
+    scores = sapwood.cv(
+        {"n_estimators": 20, "early_stopping_rounds": 3}, sapwood.Dataset(X, y)
+    )
     yield "cv", np.array([value for values in scores.values() for value in values])
 
 

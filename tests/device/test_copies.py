@@ -1,4 +1,6 @@
-"""Copies of a round side by side: the trees of forests and of `n_parallel_trees`, each copy with its own sample."""
+"""Copies of a round side by side: the trees of forests and of `n_parallel_trees`, each
+copy with its own sample.
+"""
 
 import dataclasses
 from pathlib import Path
@@ -25,7 +27,9 @@ def beside(device: None, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     launch = runtime.launch
 
-    def launch_and_note(kernel: str, variant: str, grid: tuple[int, ...], *more: Any) -> None:
+    def launch_and_note(
+        kernel: str, variant: str, grid: tuple[int, ...], *more: Any
+    ) -> None:
         if kernel == "begin":
             found.append(grid[2])
             assert "beside" in variant.split() or "copies" not in variant.split()
@@ -55,7 +59,11 @@ def both(task: tasks.Task) -> bool:
     ],
 )
 def test_forests_in_batches(
-    name: str, most: int, wanted: list[int], beside: list[int], monkeypatch: pytest.MonkeyPatch
+    name: str,
+    most: int,
+    wanted: list[int],
+    beside: list[int],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(growing, "MAX_BESIDE", most)
     assert both(dataclasses.replace(tasks.small(name), rounds=7))
@@ -72,13 +80,18 @@ def test_forests_in_batches(
         ("leafwise/copies steps", 2, [2, 1]),
         ("depthwise/copies dart", 32, [2]),
         ("symmetric/copies linear", 32, [2]),
-        ("leafwise/copies first use", 32, [1, 1]),  # a copy pays for the columns of those before it
+        # a copy pays for the columns of those before it
+        ("leafwise/copies first use", 32, [1, 1]),
         ("depthwise/copies vector", 32, [1, 1]),
     ],
 )
 @pytest.mark.filterwarnings("ignore:on device:UserWarning")
 def test_copies_of_a_round_in_batches(
-    name: str, most: int, wanted: list[int], beside: list[int], monkeypatch: pytest.MonkeyPatch
+    name: str,
+    most: int,
+    wanted: list[int],
+    beside: list[int],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(growing, "MAX_BESIDE", most)
     task = dataclasses.replace(tasks.small(name), rounds=3)
@@ -94,33 +107,58 @@ def test_rounds_of_a_forest_whose_noise_differs_grow_apart(beside: list[int]) ->
 
 def test_a_custom_objective_is_asked_for_every_copy(beside: list[int]) -> None:
     X, y, _ = tasks.rows(tasks.small("depthwise/logistic"))
-    params = {**FOREST, "objective": lambda label, score: (score - label, np.ones_like(score)), "n_estimators": 3}
-    models = [sw.train(params, sw.Dataset(X, label=y, device=one, max_bins=32)) for one in ("cpu", "emulated")]
+    params = {
+        **FOREST,
+        "objective": lambda label, score: (score - label, np.ones_like(score)),
+        "n_estimators": 3,
+    }
+    models = [
+        sw.train(params, sw.Dataset(X, label=y, device=one, max_bins=32))
+        for one in ("cpu", "emulated")
+    ]
     assert models[0].to_bytes() == models[1].to_bytes()
     assert beside == [1, 1, 1]
 
 
 @pytest.mark.parametrize("more", [{}, {"boosting": "plain", "n_parallel_trees": 3}])
-def test_validation_rows_and_early_stopping(more: dict[str, Any], beside: list[int]) -> None:
+def test_validation_rows_and_early_stopping(
+    more: dict[str, Any], beside: list[int]
+) -> None:
     X, y, _ = tasks.rows(tasks.small("depthwise/logistic"))
-    params = {**FOREST, "objective": "logistic", "n_estimators": 6, "early_stopping_rounds": 2, **more}
+    params = {
+        **FOREST,
+        "objective": "logistic",
+        "n_estimators": 6,
+        "early_stopping_rounds": 2,
+        **more,
+    }
     found = []
     for name in ("cpu", "emulated"):
         data = sw.Dataset(X[:200], label=y[:200], device=name, max_bins=32)
         valid = sw.Dataset(X[200:], label=y[200:], reference=data)
         booster = sw.train(params, data, valid=valid)
         held = sw.train({**params, "validation_fraction": 0.2}, data)
-        found.append((booster.to_bytes(), repr(booster.history), held.to_bytes(), repr(held.history)))
+        found.append(
+            (
+                booster.to_bytes(),
+                repr(booster.history),
+                held.to_bytes(),
+                repr(held.history),
+            )
+        )
     assert found[0] == found[1]
     assert max(beside) == (3 if more else 6)
 
 
 @pytest.mark.parametrize("more", [{}, {"boosting": "plain", "n_parallel_trees": 3}])
-def test_a_training_goes_on_from_its_checkpoint(more: dict[str, Any], beside: list[int], tmp_path: Path) -> None:
+def test_a_training_goes_on_from_its_checkpoint(
+    more: dict[str, Any], beside: list[int], tmp_path: Path
+) -> None:
     X, y, _ = tasks.rows(tasks.small("depthwise/logistic"))
     params = {**FOREST, "objective": "logistic", "n_estimators": 7, **more}
     wanted = sw.train(params, sw.Dataset(X, label=y, max_bins=32)).to_bytes()
-    path, data = tmp_path / "training", sw.Dataset(X, label=y, device="emulated", max_bins=32)
+    path = tmp_path / "training"
+    data = sw.Dataset(X, label=y, device="emulated", max_bins=32)
 
     def stop(view: Any) -> bool:
         return bool(view.index == 2)
@@ -132,8 +170,14 @@ def test_a_training_goes_on_from_its_checkpoint(more: dict[str, Any], beside: li
 
 def test_memory_of_copies_is_told_ahead(counted: Any) -> None:
     X = np.random.default_rng(0).normal(size=(3000, 4))
-    y, told = np.digitize(X[:, 0], [0.0]), []
-    for more in ({"n_estimators": 1}, {}, {"sampling": "mvs"}, {"boosting": "plain", "n_parallel_trees": 5}):
+    y = np.digitize(X[:, 0], [0.0])
+    told = []
+    for more in (
+        {"n_estimators": 1},
+        {},
+        {"sampling": "mvs"},
+        {"boosting": "plain", "n_parallel_trees": 5},
+    ):
         params = {**FOREST, "objective": "logistic", "n_estimators": 10, **more}
         data = sw.Dataset(X, label=y, device="emulated")
         told.append(sw.estimate_cost(params, data).device)
@@ -141,9 +185,14 @@ def test_memory_of_copies_is_told_ahead(counted: Any) -> None:
         sw.train(params, data)
         assert counted.total == pytest.approx(told[-1], rel=0.02)
     assert told[0] < told[3] < told[1] < told[2]
-    counted.total, counted.most = 0, 4 * told[0]  # half of it is for trees side by side
+    # half of it is for trees side by side
+    counted.total = 0
+    counted.most = 4 * told[0]
     params = {**FOREST, "objective": "logistic", "n_estimators": 10}
-    found, wanted = (sw.train(params, sw.Dataset(X, label=y, device=one)) for one in ("emulated", "cpu"))
+    found, wanted = (
+        sw.train(params, sw.Dataset(X, label=y, device=one))
+        for one in ("emulated", "cpu")
+    )
     assert told[0] < counted.total < told[1]
     assert found.to_bytes() == wanted.to_bytes()
 
@@ -154,16 +203,28 @@ def test_what_was_told_and_is_not_asked_for_changes_nothing(device: None) -> Non
     found = []
     for name in ("cpu", "emulated"):
         data = sw.Dataset(X, label=y, device=name, max_bins=32)
-        trainer: Any = get(name).Trainer(data.binned, y[None, :], None, "logistic", {}, 1, 1)
+        trainer: Any = get(name).Trainer(
+            data.binned, y[None, :], None, "logistic", {}, 1, 1
+        )
         trainer.fill_scores(np.zeros(1))
         values = []
 
-        def grow(turn: int, tree: int, trainer: Any = trainer, values: Any = values, **more: float) -> None:
+        def grow(
+            turn: int,
+            tree: int,
+            trainer: Any = trainer,
+            values: Any = values,
+            **more: float,
+        ) -> None:
             trainer.gradients("auto")
             trainer.sample(7, turn, 0.5)
-            values.append(trainer.grow("depthwise", limits | more, 7, tree)[0]["value"].tobytes())
+            values.append(
+                trainer.grow("depthwise", limits | more, 7, tree)[0]["value"].tobytes()
+            )
 
-        def expect(*samples: tuple[int, int, float], trainer: Any = trainer, name: str = name) -> None:
+        def expect(
+            *samples: tuple[int, int, float], trainer: Any = trainer, name: str = name
+        ) -> None:
             if name == "emulated":
                 trainer.expect(samples, 0)
 
@@ -194,8 +255,11 @@ def test_what_was_told_and_is_not_asked_for_changes_nothing(device: None) -> Non
 
 
 def test_copies_know_what_comes() -> None:
-    assert [even(n, most) for n, most in ((7, 3), (7, 7), (45, 32), (64, 32), (1, 5))] == [3, 7, 23, 32, 1]
-    copies, samples = Copies(2), [(0, turn, 0.5) for turn in range(4)]
+    assert [
+        even(n, most) for n, most in ((7, 3), (7, 7), (45, 32), (64, 32), (1, 5))
+    ] == [3, 7, 23, 32, 1]
+    copies = Copies(2)
+    samples = [(0, turn, 0.5) for turn in range(4)]
     copies.expect(samples, 10)
     assert not copies.have_gradients(("auto",))
     assert copies.next_is(samples[0])

@@ -1,6 +1,8 @@
-"""Formats that others may write: a seed, a mutator, and what Sapwood does with a mutant.
+"""Formats that others may write: a seed, a mutator, and what Sapwood does with a
+mutant.
 
-In: bytes. Out: whether they were taken; `SapwoodError` where they were refused; anything else is a find.
+In: bytes. Out: whether they were taken; `SapwoodError` where they were refused;
+anything else is a find.
 """
 
 import io
@@ -32,7 +34,9 @@ CORPUS = Path(__file__).parent / "corpus"
 
 @dataclass(frozen=True)
 class Format:
-    """seeds: names of files of the corpus; mutate: a mutator; use: reads a mutant and does all that one may do."""
+    """seeds: names of files of the corpus; mutate: a mutator; use: reads a mutant and
+    does all that one may do.
+    """
 
     seeds: tuple[str, ...]
     mutate: Callable[[bytes, Random], bytes]
@@ -52,7 +56,9 @@ def content(name: str, _kept: dict[str, bytes] = {}) -> bytes:  # noqa: B006 (a 
 
 
 def rows_for(booster: Booster) -> Any:
-    """Three rows of the kinds of columns that a model has, some values missing and some new to it."""
+    """Three rows of the kinds of columns that a model has, some values missing and some
+    new to it.
+    """
     n = booster.n_columns - derived.n_parts(booster.times)
     numbers = np.random.default_rng(0).normal(size=(3, n))
     numbers[0, 0], numbers[1, -1] = np.nan, np.inf
@@ -61,13 +67,17 @@ def rows_for(booster: Booster) -> Any:
     columns: dict[str, Any] = dict(zip(booster.feature_names, numbers.T, strict=False))
     for j, known in booster.categories.items():
         if j < n:
-            columns[booster.feature_names[j]] = [None, "new", *known.values[:1], "new"][:3]
+            columns[booster.feature_names[j]] = [None, "new", *known.values[:1], "new"][
+                :3
+            ]
     for one in booster.times:
         name = booster.feature_names[one.column]
         if one.word == "text":
             columns[name] = ["red wine from the old north", None, ""]
         elif one.word.startswith("times"):
-            columns[name] = np.array(["2024-02-29T13", "NaT", "1969-12-31"], "datetime64[s]")
+            columns[name] = np.array(
+                ["2024-02-29T13", "NaT", "1969-12-31"], "datetime64[s]"
+            )
         else:
             columns[name] = [[0.5] * one.length, None, [np.nan] * one.length]
     if not booster.times:
@@ -76,7 +86,9 @@ def rows_for(booster: Booster) -> Any:
 
 
 def use_model(booster: Booster, number: int) -> None:
-    """Predict, explain, and by turns one of what else one may do with a model; what is refused, by an error of ours."""
+    """Predict, explain, and by turns one of what else one may do with a model; what is
+    refused, by an error of ours.
+    """
     if booster.n_columns > 500 or booster.trees.n_nodes > 5_000:
         return
     rows = rows_for(booster)
@@ -100,7 +112,9 @@ def model(data: bytes) -> None:
 
 
 def whole(data: bytes) -> None:
-    """A file of an estimator that knows more than its trees: curves, or the family of a distribution."""
+    """A file of an estimator that knows more than its trees: curves, or the family of a
+    distribution.
+    """
     if b"survival" in data:
         survival = sw.SapwoodSurvival.load(data)
         rows = rows_for(survival.booster_)
@@ -113,7 +127,9 @@ def whole(data: bytes) -> None:
 
 
 def dataset(data: bytes) -> None:
-    with tempfile.NamedTemporaryFile(suffix=".sapwood", dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as file:
+    with tempfile.NamedTemporaryFile(
+        suffix=".sapwood", dir="/dev/shm" if Path("/dev/shm").is_dir() else None
+    ) as file:
         file.write(data)
         file.flush()
         found = sw.Dataset.load(file.name)
@@ -122,7 +138,9 @@ def dataset(data: bytes) -> None:
 
 
 def store(data: bytes) -> None:
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+    with tempfile.TemporaryDirectory(
+        dir="/dev/shm" if Path("/dev/shm").is_dir() else None
+    ) as folder:
         for name, part in mutators.files_of(data).items():
             Path(folder, name).write_bytes(part)
         found = sw.Dataset.open(folder, n_jobs=1)
@@ -130,7 +148,13 @@ def store(data: bytes) -> None:
             sw.train({"n_estimators": 1, "n_jobs": 1, "max_leaves": 4}, found)
 
 
-CHECKPOINTED = {"n_estimators": 6, "n_jobs": 1, "max_leaves": 4, "seed": 5, "checkpoint_every": 2}
+CHECKPOINTED = {
+    "n_estimators": 6,
+    "n_jobs": 1,
+    "max_leaves": 4,
+    "seed": 5,
+    "checkpoint_every": 2,
+}
 
 
 def checkpoint_data() -> sw.Dataset:
@@ -140,7 +164,9 @@ def checkpoint_data() -> sw.Dataset:
 
 
 def checkpoint(data: bytes) -> None:
-    with tempfile.NamedTemporaryFile(dir="/dev/shm" if Path("/dev/shm").is_dir() else None, delete=False) as file:
+    with tempfile.NamedTemporaryFile(
+        dir="/dev/shm" if Path("/dev/shm").is_dir() else None, delete=False
+    ) as file:
         file.write(data)
     try:
         found = sw.train({**CHECKPOINTED, "checkpoint": file.name}, checkpoint_data())
@@ -162,19 +188,28 @@ def mutate_message(data: bytes, rng: Random) -> bytes:
     """A sum or a list of the right length or not, with a checksum that fits or not."""
     if rng.random() < 0.5:
         values = [rng.choice(mutators.INTEGERS) for _ in range(rng.randrange(8))]
-        whole = messages.message_of("sum", 3, np.array([x % 2**31 for x in values], np.int64))
+        whole = messages.message_of(
+            "sum", 3, np.array([x % 2**31 for x in values], np.int64)
+        )
         content, width = messages.body(whole, "sum", 3, 1)
-        body = mutators.raw(bytes(content), rng) if rng.random() < 0.5 else bytes(content)
+        body = (
+            mutators.raw(bytes(content), rng) if rng.random() < 0.5 else bytes(content)
+        )
         made = messages.message("sum", 3, body, rng.choice((width, width, 0, 3, 255)))
     else:
-        made = messages.message("gather", 4, mutators.raw(messages.listed([b"ab", b"", b"c" * 9]), rng))
+        made = messages.message(
+            "gather", 4, mutators.raw(messages.listed([b"ab", b"", b"c" * 9]), rng)
+        )
     return mutators.raw(made, rng) if rng.random() < 0.3 else made
 
 
 class OneMessage:
-    """A link between two holders, over which the other one sends the same bytes again and again."""
+    """A link between two holders, over which the other one sends the same bytes again
+    and again.
+    """
 
-    rank, size = 0, 2
+    rank = 0
+    size = 2
 
     def __init__(self, message: bytes) -> None:
         self._message = message
@@ -209,13 +244,24 @@ def mutate_first_message(data: bytes, rng: Random) -> bytes:
     """A message of the first call of some verb, with a checksum that fits or not."""
     verb = rng.choice(messages.VERBS)
     if verb in ("sum", "max"):
-        values = [abs(rng.choice(mutators.INTEGERS)) % 2**63 for _ in range(rng.choice((3, 5, 5, 5, 6)))]
-        made = messages.message_of(verb, 1, np.array(values, np.uint64 if verb == "max" else np.int64))
+        values = [
+            abs(rng.choice(mutators.INTEGERS)) % 2**63
+            for _ in range(rng.choice((3, 5, 5, 5, 6)))
+        ]
+        made = messages.message_of(
+            verb, 1, np.array(values, np.uint64 if verb == "max" else np.int64)
+        )
     elif verb == "gather":
-        body = messages.listed([rng.randbytes(rng.randrange(9)) for _ in range(rng.choice((0, 1, 1, 2)))])
-        made = messages.message(verb, 1, mutators.raw(body, rng) if rng.random() < 0.7 else body)
+        body = messages.listed(
+            [rng.randbytes(rng.randrange(9)) for _ in range(rng.choice((0, 1, 1, 2)))]
+        )
+        made = messages.message(
+            verb, 1, mutators.raw(body, rng) if rng.random() < 0.7 else body
+        )
     else:
-        made = messages.message(verb, 1, rng.randbytes(rng.randrange(20)), rng.choice((0, 1, 8, 255)))
+        made = messages.message(
+            verb, 1, rng.randbytes(rng.randrange(20)), rng.choice((0, 1, 8, 255))
+        )
     return mutators.raw(made, rng) if rng.random() < 0.3 else made
 
 
@@ -241,7 +287,9 @@ def inlet(data: bytes) -> None:
 
 
 def mutate_stream(data: bytes, rng: Random) -> bytes:
-    """Messages with their lengths before them; bytes changed, and lengths that are too long."""
+    """Messages with their lengths before them; bytes changed, and lengths that are too
+    long.
+    """
     parts = []
     for _ in range(rng.randrange(1, 5)):
         body = mutate_message(data, rng)
@@ -265,7 +313,10 @@ def estimators(data: bytes) -> None:
             found: Any = kind()
             found.load_model(data)
             taken += 1
-            if found.booster_.n_columns <= 500 and found.booster_.trees.n_nodes <= 5_000:
+            if (
+                found.booster_.n_columns <= 500
+                and found.booster_.trees.n_nodes <= 5_000
+            ):
                 found.predict(rows_for(found.booster_))
     if not taken:
         raise SapwoodError("no kind of estimator takes the file")
@@ -278,7 +329,15 @@ def table(data: bytes, read: Callable[[io.BytesIO], object]) -> None:
     try:
         found = read(io.BytesIO(data))
         found.validate(full=True)  # type: ignore[attr-defined]
-    except (pa.ArrowException, MemoryError, OSError, ValueError, NotImplementedError, TypeError, OverflowError):
+    except (
+        pa.ArrowException,
+        MemoryError,
+        OSError,
+        ValueError,
+        NotImplementedError,
+        TypeError,
+        OverflowError,
+    ):
         raise SapwoodError("pyarrow refused the file") from None
     if found.nbytes < 10_000_000 and found.num_rows:  # type: ignore[attr-defined]
         data = sw.Dataset(found, np.arange(float(found.num_rows)))  # type: ignore[attr-defined, assignment]
@@ -299,17 +358,31 @@ def arrow(data: bytes) -> None:
 
 FORMATS = {
     "sapwood": Format(
-        ("numbers.sapwood", "categories.sapwood", "linear.sapwood", "derived.sapwood", "classes.sapwood")
+        (
+            "numbers.sapwood",
+            "categories.sapwood",
+            "linear.sapwood",
+            "derived.sapwood",
+            "classes.sapwood",
+        )
         + 3 * ("compact.sapwood",),  # most to get wrong
         mutators.of_container,
         model,
     ),
-    "whole": Format(("survival.sapwood", "cox.sapwood", "distribution.sapwood"), mutators.of_container, whole),
+    "whole": Format(
+        ("survival.sapwood", "cox.sapwood", "distribution.sapwood"),
+        mutators.of_container,
+        whole,
+    ),
     "dataset": Format(("dataset.sapwood",), mutators.of_container, dataset),
     "store": Format(("store.zip",), mutators.of_store, store),
     "checkpoint": Format(("checkpoint.sapwood",), mutators.of_records, checkpoint),
-    "xgboost-json": Format(("xgboost.json", "xgboost_categories.json"), mutators.of_json, model),
-    "xgboost-ubjson": Format(("xgboost.json", "xgboost_categories.json"), mutators.of_ubjson, model),
+    "xgboost-json": Format(
+        ("xgboost.json", "xgboost_categories.json"), mutators.of_json, model
+    ),
+    "xgboost-ubjson": Format(
+        ("xgboost.json", "xgboost_categories.json"), mutators.of_ubjson, model
+    ),
     "lightgbm": Format(("lightgbm.txt",), mutators.of_lines, model),
     "catboost": Format(("catboost.json",), mutators.of_json, model),
     "messages": Format(("numbers.sapwood",), mutate_message, message),
@@ -319,14 +392,30 @@ FORMATS = {
     "communicator": Format(("numbers.sapwood",), mutate_first_message, communicator),
     "inlet": Format(("numbers.sapwood",), mutate_stream, inlet),
     "estimators": Format(
-        ("survival.sapwood", "cox.sapwood", "distribution.sapwood", "classes.sapwood", "categories.sapwood"),
+        (
+            "survival.sapwood",
+            "cox.sapwood",
+            "distribution.sapwood",
+            "classes.sapwood",
+            "categories.sapwood",
+        ),
         mutators.of_container,
         estimators,
     ),
-    "csv": Format(("table.csv",), table_formats.of_csv, partial(table_formats.read_file, suffix=".csv")),
-    "json-lines": Format(
-        ("table.jsonl",), table_formats.of_json_lines, partial(table_formats.read_file, suffix=".jsonl")
+    "csv": Format(
+        ("table.csv",),
+        table_formats.of_csv,
+        partial(table_formats.read_file, suffix=".csv"),
     ),
-    "feather": Format(("table.feather",), mutators.raw, partial(table_formats.read_file, suffix=".feather")),
+    "json-lines": Format(
+        ("table.jsonl",),
+        table_formats.of_json_lines,
+        partial(table_formats.read_file, suffix=".jsonl"),
+    ),
+    "feather": Format(
+        ("table.feather",),
+        mutators.raw,
+        partial(table_formats.read_file, suffix=".feather"),
+    ),
     "report": Format(("reported.csv",), table_formats.of_csv, table_formats.report),
 }

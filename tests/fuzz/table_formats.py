@@ -1,6 +1,7 @@
 """Tables in files, as the command line reads them, and rows that are reported.
 
-In: bytes of a mutant. Out: nothing where they were read; `SapwoodError` where they were refused.
+In: bytes of a mutant. Out: nothing where they were read; `SapwoodError` where they were
+refused.
 """
 
 import io
@@ -21,14 +22,30 @@ from sapwood.errors import DataError, SapwoodError
 from sapwood.model.booster import Booster
 
 SHARED_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
-MAX_BYTES, MAX_COLUMNS = 1_000_000, 300  # of a table that is trained on
+# of a table that is trained on
+MAX_BYTES = 1_000_000
+MAX_COLUMNS = 300
 CELLS = [str(one) for one in mutators.FLOATS + mutators.INTEGERS] + mutators.TEXTS
-CELLS += ["1.7e308", "-1.7e308", "5e-324", "=1+1", '"', "a\x00b", "\x1b[2J", "2024-02-30", "12:00", "TRUE", "NA"]
+CELLS += [
+    "1.7e308",
+    "-1.7e308",
+    "5e-324",
+    "=1+1",
+    '"',
+    "a\x00b",
+    "\x1b[2J",
+    "2024-02-30",
+    "12:00",
+    "TRUE",
+    "NA",
+]
 N_REPORTED = 40  # rows
 
 
 def of_csv(data: bytes, rng: Random) -> bytes:
-    """A CSV file: cells, columns and lines changed, left out and doubled, or its bytes."""
+    """A CSV file: cells, columns and lines changed, left out and doubled, or its
+    bytes.
+    """
     if rng.random() < 0.3:
         return mutators.raw(data, rng)
     lines = [line.split(b",") for line in data.split(b"\n")]
@@ -60,7 +77,8 @@ def of_json_lines(data: bytes, rng: Random) -> bytes:
             depth = rng.choice((3, 60, 70, 1_000, 50_000))
             lines[at] = b'{"a":' * depth + b"1" + b"}" * depth
         elif lines[at].startswith(b"{"):
-            with suppress(ValueError, RecursionError):  # of a line that another turn has made deep
+            # of a line that another turn has made deep
+            with suppress(ValueError, RecursionError):
                 lines[at] = mutators.of_json(lines[at], rng)
     return b"\n".join(lines)
 
@@ -79,7 +97,8 @@ def read_file(data: bytes, suffix: str) -> None:
                     break
         try:
             table = tables.read(path)
-        except SapwoodError as error:  # Arrow believes the sizes that a file claims, and is refused the memory
+        except SapwoodError as error:
+            # Arrow believes the sizes that a file claims, and is refused the memory
             raise error from None
     if table.nbytes > MAX_BYTES or table.num_columns > MAX_COLUMNS:
         return
@@ -95,7 +114,13 @@ def reported() -> tuple[Booster, Any]:
     frame = pd.DataFrame(rng.normal(size=(N_REPORTED, 3)), columns=list("abc"))
     frame["y"] = frame["a"] + rng.normal(0, 0.1, N_REPORTED)
     data = sw.Dataset(frame[["a", "b", "c"]], frame["y"], linear_leaves=True)
-    params = {"n_estimators": 3, "max_leaves": 4, "min_samples_leaf": 3, "n_jobs": 1, "linear_leaves": True}
+    params = {
+        "n_estimators": 3,
+        "max_leaves": 4,
+        "min_samples_leaf": 3,
+        "n_jobs": 1,
+        "linear_leaves": True,
+    }
     return sw.train(params, data), frame
 
 
@@ -112,4 +137,9 @@ def report(data: bytes) -> None:
     rows = pd.DataFrame(numbers[:, :3], columns=["a", "b", "c"])
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        booster.report(rows, numbers[:, 3], train=(trained[["a", "b", "c"]], trained["y"]), title="{{BODY}}")
+        booster.report(
+            rows,
+            numbers[:, 3],
+            train=(trained[["a", "b", "c"]], trained["y"]),
+            title="{{BODY}}",
+        )

@@ -24,9 +24,16 @@ for name, one in FORMATS.items():
 
 
 def test_every_seed_is_taken() -> None:
-    """A seed of an older format is refused, and so are all of its mutants, at their first field."""
+    """A seed of an older format is refused, and so are all of its mutants, at their
+    first field.
+    """
     pytest.importorskip("pyarrow")
-    ended = subprocess.run([sys.executable, "-c", SEEDS, RUN.parent], capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", SEEDS, RUN.parent],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert ended.returncode == 0, ended.stderr[-3000:]
     assert ended.stdout.count("\n") >= 16
 
@@ -36,4 +43,6 @@ def test_mutants_are_taken_or_refused(n: int) -> None:
     pytest.importorskip("pyarrow")
     line = [sys.executable, str(RUN), "--mutants", str(n), "--workers", "2"]
     ended = subprocess.run(line, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0 and "0 finds" in ended.stdout, ended.stdout[-3000:] + ended.stderr[-3000:]
+    assert ended.returncode == 0 and "0 finds" in ended.stdout, (
+        ended.stdout[-3000:] + ended.stderr[-3000:]
+    )

@@ -1,4 +1,5 @@
-"""Holders of rows as threads of one process: the communicator that the law of dealt rows is tested with.
+"""Holders of rows as threads of one process: the communicator that the law of dealt
+rows is tested with.
 
 In: a function of one holder. Out: what it returned for each of them.
 """

@@ -1,6 +1,8 @@
-"""What users see beside predictions, as hashes: tests/law/test_machines.py runs it as if on several machines.
+"""What users see beside predictions, as hashes: tests/law/test_machines.py runs it as
+if on several machines.
 
-In: nothing. Out: a JSON object on standard output, the SHA-256 of every output by its name.
+In: nothing. Out: a JSON object on standard output, the SHA-256 of every output by its
+name.
 """
 
 import json
@@ -24,7 +26,13 @@ N_ROWS = 400
 SMALL = {"n_estimators": 12, "max_leaves": 8, "min_samples_leaf": 5}
 LEVELS = [0.01, 0.1, 0.37, 0.5, 0.9, 0.999]
 # Crosses of columns by positions; column 5 has categories.
-CROSSES = [("difference", 0, 1), ("product", 0, 2), ("product", 1, 3), ("centred", 0, 5), ("centred", 2, 5)]
+CROSSES = [
+    ("difference", 0, 1),
+    ("product", 0, 2),
+    ("product", 1, 3),
+    ("centred", 0, 5),
+    ("centred", 2, 5),
+]
 
 
 def table(seed: int, n_rows: int = N_ROWS) -> Floats:
@@ -44,7 +52,11 @@ def explanations() -> Outputs:
     """Explanations, effects and importances of a model whose trees split crosses."""
     X = table(1)
     y = signal(X)
-    data = sw.Dataset(X, y, categorical_features=[5], linear_leaves=True).with_crosses(CROSSES).without_values()
+    data = (
+        sw.Dataset(X, y, categorical_features=[5], linear_leaves=True)
+        .with_crosses(CROSSES)
+        .without_values()
+    )
     booster = sw.train({**SMALL, "n_estimators": 40}, data)
     assert (booster.trees.column >= 6).any()
     few = X[:40]
@@ -53,7 +65,10 @@ def explanations() -> Outputs:
     yield "explain, interactions", booster.explain(few, interactions=True).values
     against = booster.explain(few, background=X[:20])
     yield "explain, background", (against.values, against.base_values)
-    yield "explain, background and interactions", booster.explain(few, background=X[:9], interactions=True).values
+    yield (
+        "explain, background and interactions",
+        booster.explain(few, background=X[:9], interactions=True).values,
+    )
     for kind in ("total_gain", "gain", "weight"):
         yield f"importance {kind}", booster.importance(kind)
     yield "importance shap", booster.importance("shap", X=few)
@@ -71,7 +86,10 @@ def classes() -> Outputs:
         model = sw.SapwoodClassifier(**SMALL).fit(X, y)
         p = model.predict_proba(X)
         yield f"predict_log_proba, {n_classes} classes", model.predict_log_proba(X)
-        yield f"logloss, {n_classes} classes", metric.logloss(y.astype(float), p[:, 1] if n_classes == 2 else p, None)
+        yield (
+            f"logloss, {n_classes} classes",
+            metric.logloss(y.astype(float), p[:, 1] if n_classes == 2 else p, None),
+        )
     binary = sw.SapwoodClassifier(**SMALL).fit(X, value > 0).booster_
     prediction = binary.predict(X)
     label = (value > 0) * 1.0
@@ -84,13 +102,26 @@ def values() -> Outputs:
     """Quantiles and intervals of regressions, and metrics of values."""
     X = table(3)
     y = signal(X)
-    several = sw.SapwoodRegressor(**SMALL, quantiles=[0.1, 0.5, 0.9], conformal="split").fit(X, y)
+    several = sw.SapwoodRegressor(
+        **SMALL, quantiles=[0.1, 0.5, 0.9], conformal="split"
+    ).fit(X, y)
     yield "quantiles", several.predict(X)
     yield "interval", several.interval(X, 0.8)
     positive = y - y.min() + 0.5
     model = sw.SapwoodRegressor(**SMALL, objective="gamma").fit(X, positive)
     prediction = model.predict(X)
-    for name in ("rmse", "mae", "mape", "smape", "r2", "rmsle", "poisson", "gamma", "tweedie@1.3", "huber@0.7"):
+    for name in (
+        "rmse",
+        "mae",
+        "mape",
+        "smape",
+        "r2",
+        "rmsle",
+        "poisson",
+        "gamma",
+        "tweedie@1.3",
+        "huber@0.7",
+    ):
         (one,) = metric.resolve(name, default=None, link=None)
         yield f"metric {name}", one(positive, prediction, None)
 
@@ -103,7 +134,9 @@ def survival() -> Outputs:
     label = time, event
     at = np.linspace(0.5, 20, 9)
     kinds: list[dict[str, Any]] = [{"model": "cox"}, {"model": "hazard"}]
-    kinds += [{"model": "aft", "dist": dist} for dist in ("normal", "logistic", "extreme")]
+    kinds += [
+        {"model": "aft", "dist": dist} for dist in ("normal", "logistic", "extreme")
+    ]
     for kind in kinds:
         model = sw.SapwoodSurvival(**kind, n_estimators=60, max_leaves=6).fit(X, label)
         name = " ".join(kind.values())
@@ -148,7 +181,11 @@ def hashed(output: Any) -> str:
         return sha256("".join(map(hashed, output)).encode()).hexdigest()
     if isinstance(output, dict):
         return hashed(tuple(output.values()))
-    return sha256(output if isinstance(output, bytes) else np.asarray(output, np.float64).tobytes()).hexdigest()
+    return sha256(
+        output
+        if isinstance(output, bytes)
+        else np.asarray(output, np.float64).tobytes()
+    ).hexdigest()
 
 
 def main() -> None:

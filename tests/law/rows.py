@@ -1,4 +1,6 @@
-"""Tables for the tasks of the law: numbers, columns of few values, categories as codes, categories as text."""
+"""Tables for the tasks of the law: numbers, columns of few values, categories as codes,
+categories as text.
+"""
 
 from typing import Any
 
@@ -13,7 +15,11 @@ Rows = tuple[NDArray[Any], Floats, Floats | None]  # a table, labels, weights
 
 def weight_of(rng: np.random.Generator, kind: str, n: int) -> Floats | None:
     """No weights, integers from 0 to 3, or numbers from 0 to 1."""
-    return {"none": None, "whole": rng.integers(0, 4, n).astype(float), "real": rng.random(n)}[kind]
+    return {
+        "none": None,
+        "whole": rng.integers(0, 4, n).astype(float),
+        "real": rng.random(n),
+    }[kind]
 
 
 def classes(y: Floats, objective: str, parts: int = 3) -> Floats:
@@ -25,7 +31,9 @@ def classes(y: Floats, objective: str, parts: int = 3) -> Floats:
 
 
 def numbers(objective: str, n: int, weights: str = "none", width: int = 5) -> Rows:
-    """Normal values, ties, missing values, many zeros; every value is exact in float32."""
+    """Normal values, ties, missing values, many zeros; every value is exact in
+    float32.
+    """
     rng = np.random.default_rng(n)
     X = rng.normal(size=(n, width)).astype(np.float32).astype(np.float64)
     X[:, 1] = np.round(X[:, 1])
@@ -33,7 +41,9 @@ def numbers(objective: str, n: int, weights: str = "none", width: int = 5) -> Ro
     X[:, 3] = np.where(rng.random(n) < 0.7, 0.0, X[:, 3])
     y = X[:, 0] + X[:, 1] * np.nan_to_num(X[:, 2]) + X[:, 3] + rng.normal(size=n)
     if objective in ("logistic", "softmax"):
-        y = np.searchsorted([0.0] if objective == "logistic" else [-1.0, 1.0], y).astype(np.float64)
+        y = np.searchsorted(
+            [0.0] if objective == "logistic" else [-1.0, 1.0], y
+        ).astype(np.float64)
     return X, y, weight_of(rng, weights, n)
 
 
@@ -53,19 +63,33 @@ def mixed(objective: str, n: int, weights: str = "none") -> Rows:
 LEVELS = [2, 2, 3, 4, 8, 16, 1, 2, 5, 7, 40]
 
 
-def few_values(rng: np.random.Generator, n: int, missing: float = 0.1, many: int = 700) -> Floats:
-    """Columns of few values, some with missing ones, between one of `many` values and one of up to 255 bins."""
+def few_values(
+    rng: np.random.Generator, n: int, missing: float = 0.1, many: int = 700
+) -> Floats:
+    """Columns of few values, some with missing ones, between one of `many` values and
+    one of up to 255 bins.
+    """
     few = [rng.integers(0, levels, n).astype(np.float64) for levels in LEVELS]
-    X = np.stack([rng.integers(0, many, n).astype(np.float64), *few, rng.normal(size=n)], axis=1)
+    X = np.stack(
+        [rng.integers(0, many, n).astype(np.float64), *few, rng.normal(size=n)], axis=1
+    )
     for j in (2, 4, 6):
         X[rng.random(n) < missing, j] = np.nan
     return X
 
 
 def of_few_values(rng: np.random.Generator, X: Floats, objective: str) -> Floats:
-    """A label that many columns of few values speak of; from 4 classes on, root histograms are counted together."""
+    """A label that many columns of few values speak of; from 4 classes on, root
+    histograms are counted together.
+    """
     Z = np.nan_to_num(X, nan=1.5)
-    y = Z[:, 1] * Z[:, 3] + np.isin(Z[:, 6], (3, 7, 11)) + 0.01 * Z[:, 0] + Z[:, 9] * Z[:, 2] + rng.normal(size=len(X))
+    y = (
+        Z[:, 1] * Z[:, 3]
+        + np.isin(Z[:, 6], (3, 7, 11))
+        + 0.01 * Z[:, 0]
+        + Z[:, 9] * Z[:, 2]
+        + rng.normal(size=len(X))
+    )
     return classes(y, objective, 5)
 
 
@@ -77,11 +101,20 @@ def fused(objective: str, n: int, weights: str = "none") -> Rows:
     return X, of_few_values(rng, X, objective), w
 
 
-def codes(objective: str, n: int, weights: str = "none", counts: list[int] = category_tables.COUNTS) -> Rows:
+def codes(
+    objective: str,
+    n: int,
+    weights: str = "none",
+    counts: list[int] = category_tables.COUNTS,
+) -> Rows:
     """Four columns of categories between numbers."""
     rng = np.random.default_rng(45)
     X = category_tables.table(rng, n, counts=counts)
-    return X, category_tables.labels(rng, X, objective), helpers.weight_of(rng, weights, n)
+    return (
+        X,
+        category_tables.labels(rng, X, objective),
+        helpers.weight_of(rng, weights, n),
+    )
 
 
 def rising(objective: str, n: int) -> Rows:
@@ -92,10 +125,24 @@ def rising(objective: str, n: int) -> Rows:
 
 
 def text(objective: str, n: int, weights: str = "none") -> Rows:
-    """A number; text of 40 values, some missing; of 3 values; two columns of 8 that matter together only."""
+    """A number; text of 40 values, some missing; of 3 values; two columns of 8 that
+    matter together only.
+    """
     rng = np.random.default_rng(0)
-    x, many, three, a, b = rng.normal(size=n), *(rng.integers(0, k, n) for k in (40, 3, 8, 8))
-    z = x + np.sin(many) - (three == 1) + 2.0 * ((5 * a + 3 * b) % 7 < 3) + 0.3 * rng.normal(size=n)
-    X = np.array([x, *([f"v{code}" for code in column] for column in (many, three, a, b))], object).T
+    x, many, three, a, b = (
+        rng.normal(size=n),
+        *(rng.integers(0, k, n) for k in (40, 3, 8, 8)),
+    )
+    z = (
+        x
+        + np.sin(many)
+        - (three == 1)
+        + 2.0 * ((5 * a + 3 * b) % 7 < 3)
+        + 0.3 * rng.normal(size=n)
+    )
+    X = np.array(
+        [x, *([f"v{code}" for code in column] for column in (many, three, a, b))],
+        object,
+    ).T
     X[rng.random(n) < 0.1, 1] = None
     return X, classes(z, objective), weight_of(rng, weights, n)

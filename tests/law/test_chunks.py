@@ -1,4 +1,6 @@
-"""The law over chunks: one model, byte for byte, from one table or from consecutive pieces of it."""
+"""The law over chunks: one model, byte for byte, from one table or from consecutive
+pieces of it.
+"""
 
 import pytest
 

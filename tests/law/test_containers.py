@@ -34,7 +34,9 @@ def arrow(X: Floats) -> pa.Table:
         name: [pa.array(x[:50], from_pandas=True), pa.array(x[50:], from_pandas=True)]
         for name, x in zip(NAMES, X.T, strict=True)
     }
-    return pa.table({name: pa.chunked_array(chunks) for name, chunks in columns.items()})
+    return pa.table(
+        {name: pa.chunked_array(chunks) for name, chunks in columns.items()}
+    )
 
 
 CONTAINERS: dict[str, Callable[[Floats], Any]] = {
@@ -49,7 +51,9 @@ CONTAINERS: dict[str, Callable[[Floats], Any]] = {
     "pandas, float32": lambda X: pd.DataFrame(X.astype(np.float32), columns=NAMES),
     "pandas, nullable": lambda X: pd.DataFrame(X, columns=NAMES).convert_dtypes(),
     "polars": lambda X: pl.DataFrame(X, schema=NAMES),
-    "polars, nulls": lambda X: pl.DataFrame(X, schema=NAMES).with_columns(pl.all().fill_nan(None)),
+    "polars, nulls": lambda X: pl.DataFrame(X, schema=NAMES).with_columns(
+        pl.all().fill_nan(None)
+    ),
     "arrow": arrow,
 }
 
@@ -69,4 +73,6 @@ def test_containers(container: str, objective: str) -> None:
 def test_names_are_part_of_the_model() -> None:
     params, (X, y, _) = SHAPE, numbers("squared_error", 500)
     named = sapwood.train(params, Dataset(X, label=y, feature_names=NAMES))
-    assert named.fingerprint() != sapwood.train(params, Dataset(X, label=y)).fingerprint()
+    assert (
+        named.fingerprint() != sapwood.train(params, Dataset(X, label=y)).fingerprint()
+    )

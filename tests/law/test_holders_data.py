@@ -1,4 +1,6 @@
-"""Rows dealt to several holders give the dataset that one holder of all rows has: cuts, codes, categories, digest."""
+"""Rows dealt to several holders give the dataset that one holder of all rows has: cuts,
+codes, categories, digest.
+"""
 
 import numpy as np
 import pytest
@@ -27,8 +29,16 @@ def frame(n=N):
 
     rng = np.random.default_rng(1)
     text = rng.choice(["a", "b", "cc", "d", None], n, p=[0.1, 0.3, 0.3, 0.2, 0.1])
-    late = np.where(np.arange(n) < n // 2, None, rng.choice(["x", "y"], n))  # no holder of the first half sees text
-    return pd.DataFrame({"text": text, "late": late, "whole": rng.integers(0, 30, n), "real": rng.normal(size=n)})
+    # no holder of the first half sees text
+    late = np.where(np.arange(n) < n // 2, None, rng.choice(["x", "y"], n))
+    return pd.DataFrame(
+        {
+            "text": text,
+            "late": late,
+            "whole": rng.integers(0, 30, n),
+            "real": rng.normal(size=n),
+        }
+    )
 
 
 def sparse(n=N):
@@ -46,7 +56,9 @@ WEIGHTS = {
 
 
 def chunks_of(rank, size, n, n_chunks=2):
-    """Slices of the chunks of a holder; chunks of holders take turns, so that no holder has consecutive rows."""
+    """Slices of the chunks of a holder; chunks of holders take turns, so that no holder
+    has consecutive rows.
+    """
     return holders.deal(n, size * n_chunks)[rank::size]
 
 
@@ -60,7 +72,9 @@ def dealt_to(size, X, y, w, **arguments):
     def hold(holder):
         parts = chunks_of(holder.rank, size, len(y))
         chunks = [(rows_of(X, p), y[p], None if w is None else w[p]) for p in parts]
-        data = sapwood.Dataset.dealt(chunks, holder, [p.start for p in parts], n_jobs=2, **arguments)
+        data = sapwood.Dataset.dealt(
+            chunks, holder, [p.start for p in parts], n_jobs=2, **arguments
+        )
         return data, data.fingerprint()
 
     return holders.run(size, hold)
@@ -75,7 +89,9 @@ def assert_same(whole, parts):
         for own, all_rows in zip(data.cuts, whole.cuts, strict=True):
             assert own.tobytes() == all_rows.tobytes()
         for j in range(whole.n_columns):
-            assert (data.binned.codes(j) == whole.binned.codes(j)[data.global_rows]).all()
+            assert (
+                data.binned.codes(j) == whole.binned.codes(j)[data.global_rows]
+            ).all()
         assert (data.label == whole.label[data.global_rows]).all()
     rows = np.sort(np.concatenate([data.global_rows for data, _ in parts]))
     assert (rows == np.arange(whole.n_rows)).all()
@@ -85,34 +101,46 @@ def assert_same(whole, parts):
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("table", [numbers, frame, sparse])
 def test_equal(table, weight, size):
-    X, y, w = table(), np.arange(N) % 2.0, WEIGHTS[weight](N)
+    X = table()
+    y = np.arange(N) % 2.0
+    w = WEIGHTS[weight](N)
     assert_same(sapwood.Dataset(X, y, w), dealt_to(size, X, y, w))
 
 
 @pytest.mark.parametrize("weight", WEIGHTS)
 def test_sampled_rows(weight):
     n = 450_000
-    X, y, w = numbers(n)[:, [0, 4]], np.zeros(n), WEIGHTS[weight](n)
+    X = numbers(n)[:, [0, 4]]
+    y = np.zeros(n)
+    w = WEIGHTS[weight](n)
     assert_same(sapwood.Dataset(X, y, w), dealt_to(3, X, y, w))
 
 
 def test_digests_of_blocks_of_rows(monkeypatch):
     monkeypatch.setattr(dealt, "BLOCK_ROWS", 700)  # chunks begin and end inside blocks
-    X, y, w = frame(), np.arange(N) % 2.0, WEIGHTS["real"](N)
+    X = frame()
+    y = np.arange(N) % 2.0
+    w = WEIGHTS["real"](N)
     assert_same(sapwood.Dataset(X, y, w), dealt_to(3, X, y, w))
 
 
-@pytest.mark.parametrize("label", [[0.0, 1.0], [0.5], [1e9, 3.0, -2.0], [np.nan, 1.0], [0.0, 5.0]])
+@pytest.mark.parametrize(
+    "label", [[0.0, 1.0], [0.5], [1e9, 3.0, -2.0], [np.nan, 1.0], [0.0, 5.0]]
+)
 @pytest.mark.parametrize("objective", ["squared_error", "logistic", "softmax"])
 def test_checks_of_labels(label, objective, monkeypatch):
-    """They say of dealt labels what they say of all: from few of them, or in words about a row of all."""
+    """They say of dealt labels what they say of all: from few of them, or in words
+    about a row of all.
+    """
     monkeypatch.setattr(dealt, "MAX_DISTINCT", 4)
     y = np.arange(N) % 2.0 if objective != "squared_error" else np.sqrt(np.arange(N))
     y[1500 : 1500 + len(label)] = label
 
     def said(data):
         try:
-            return sapwood.train({"objective": objective, "n_estimators": 1, "max_leaves": 2}, data).to_bytes()
+            return sapwood.train(
+                {"objective": objective, "n_estimators": 1, "max_leaves": 2}, data
+            ).to_bytes()
         except DataError as error:
             return str(error)
 
@@ -132,19 +160,23 @@ def test_checks_of_labels(label, objective, monkeypatch):
 
 
 def test_values_of_linear_leaves():
-    X, y = numbers(), np.arange(N) % 2.0
+    X = numbers()
+    y = np.arange(N) % 2.0
     parts = dealt_to(3, X.astype(np.float32), y, None, linear_leaves=True)
     assert_same(sapwood.Dataset(X.astype(np.float32), y, linear_leaves=True), parts)
     assert all(data.values.dtype == np.float32 for data, _ in parts)
 
 
 def test_reference_and_unseen():
-    X, y = frame(), np.arange(N) % 2.0
+    X = frame()
+    y = np.arange(N) % 2.0
     reference = sapwood.Dataset(X[X.text != "d"], y[X.text != "d"])
     parts = dealt_to(3, X, y, None, reference=reference)
     whole = sapwood.Dataset(X, y, reference=reference)
     assert_same(whole, parts)
-    found = np.sort(np.concatenate([data.global_rows[data.unseen[0]] for data, _ in parts]))
+    found = np.sort(
+        np.concatenate([data.global_rows[data.unseen[0]] for data, _ in parts])
+    )
     assert (found == whole.unseen[0]).all()
 
 
@@ -168,7 +200,9 @@ def test_names_of_the_first_holder():
         own = holders.deal(N, 2)[holder.rank]
         table = X.iloc[own]
         data = sapwood.Dataset.dealt(
-            [(table if not holder.rank else table[X.columns[::-1]], y[own])], holder, [own.start]
+            [(table if not holder.rank else table[X.columns[::-1]], y[own])],
+            holder,
+            [own.start],
         )
         return data, data.fingerprint()
 
@@ -180,7 +214,10 @@ def refused(error, match, size=2, **arguments):
 
     def hold(holder):
         own = holders.deal(20, size)[holder.rank]
-        given = {name: value(holder) if callable(value) else value for name, value in arguments.items()}
+        given = {
+            name: value(holder) if callable(value) else value
+            for name, value in arguments.items()
+        }
         return sapwood.Dataset.dealt([(X[own], y[own])], holder, [own.start], **given)
 
     with pytest.raises(error, match=match):

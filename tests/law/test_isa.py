@@ -1,4 +1,6 @@
-"""The law over instruction sets: one model, byte for byte, on every path that this machine has."""
+"""The law over instruction sets: one model, byte for byte, on every path that this
+machine has.
+"""
 
 import pytest
 

@@ -9,7 +9,9 @@ from sapwood import _core
 @pytest.mark.filterwarnings("ignore:sampling='goss' takes all rows")
 @every_task()
 def test_threads(name: str) -> None:
-    assert [train(name, n_jobs).fingerprint() for n_jobs in (2, 3, 7)] == [expected(name)] * 3
+    assert [train(name, n_jobs).fingerprint() for n_jobs in (2, 3, 7)] == [
+        expected(name)
+    ] * 3
 
 
 def test_there_were_threads_indeed() -> None:
@@ -18,9 +20,17 @@ def test_there_were_threads_indeed() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"random_state": 1}, {"precision": "wide"}, {"max_leaves": 23}, {"learning_rate": 0.2}]
+    "change",
+    [
+        {"random_state": 1},
+        {"precision": "wide"},
+        {"max_leaves": 23},
+        {"learning_rate": 0.2},
+    ],
 )
-def test_a_fingerprint_sees_what_changes_a_model(change: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fingerprint_sees_what_changes_a_model(
+    change: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = "leafwise-squared_error-narrow-sampled-none"
     before = train(name).fingerprint()
     monkeypatch.setitem(TASKS[name].params, "n_estimators", 3)  # type: ignore[arg-type]

@@ -1,4 +1,6 @@
-"""Sapwood's estimators with the defaults of scikit-learn's histogram gradient boosting, for its own tests."""
+"""Sapwood's estimators with the defaults of scikit-learn's histogram gradient boosting,
+for its own tests.
+"""
 
 from typing import Any
 
@@ -7,10 +9,20 @@ import numpy as np
 import sapwood as sw
 
 DEFAULTS = {
-    "n_estimators": 100, "max_leaves": 31, "min_samples_leaf": 20, "reg_lambda": 0.0, "path_smooth": 0.0,
-    "min_child_weight": 1e-3, "quality": None, "min_samples_bin": 1,
-}  # fmt: skip
-OURS = {"max_iter": "n_estimators", "max_leaf_nodes": "max_leaves", "l2_regularization": "reg_lambda"}
+    "n_estimators": 100,
+    "max_leaves": 31,
+    "min_samples_leaf": 20,
+    "reg_lambda": 0.0,
+    "path_smooth": 0.0,
+    "min_child_weight": 1e-3,
+    "quality": None,
+    "min_samples_bin": 1,
+}
+OURS = {
+    "max_iter": "n_estimators",
+    "max_leaf_nodes": "max_leaves",
+    "l2_regularization": "reg_lambda",
+}
 
 
 class _Adapter:

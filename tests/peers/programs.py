@@ -1,8 +1,10 @@
-"""Programs of the peers' own documentation, moved to Sapwood by someone who had not written Sapwood; the edits are counted.
+"""Programs of the peers' own documentation, moved to Sapwood by someone who had not
+written Sapwood; the edits are counted.
 
-The texts are the examples, demos and tutorials of LightGBM, XGBoost, CatBoost, scikit-learn and Optuna, shortened, with
-other data. Each was first run with its imports changed and nothing else; the other edits are what an error asked for.
-`PROGRAMS` has the text and the edits of each: replacements, of which the first is that of the import.
+The texts are the examples, demos and tutorials of LightGBM, XGBoost, CatBoost,
+scikit-learn and Optuna, shortened, with other data. Each was first run with its imports
+changed and nothing else; the other edits are what an error asked for. `PROGRAMS` has
+the text and the edits of each: replacements, of which the first is that of the import.
 """
 
 # ruff: noqa: E501
@@ -83,9 +85,18 @@ proba = 1.0 / (1.0 + np.exp(-gbm.predict(X_test.to_numpy())))
         [
             ("import lightgbm as lgb", "import sapwood as lgb"),
             ("gbm.dump_model()", "gbm.to_text()"),
-            ('["objective"] = loglikelihood', '.update(objective=loglikelihood, metric="None")'),
-            ("lgb_train, num_boost_round=10, init_model=gbm, feval", "lgb_train, num_boost_round=10, feval"),
-            ("reset_parameter(bagging_fraction=[0.7] * 5 + [0.6] * 5)", "reset_parameter(learning_rate=lambda iter: 0.04)"),
+            (
+                '["objective"] = loglikelihood',
+                '.update(objective=loglikelihood, metric="None")',
+            ),
+            (
+                "lgb_train, num_boost_round=10, init_model=gbm, feval",
+                "lgb_train, num_boost_round=10, feval",
+            ),
+            (
+                "reset_parameter(bagging_fraction=[0.7] * 5 + [0.6] * 5)",
+                "reset_parameter(learning_rate=lambda iter: 0.04)",
+            ),
         ],
     ),
     "LightGBM, sklearn_example.py": (
@@ -136,7 +147,10 @@ proba = gbm.predict(X_test)
 """,
         [
             ("import lightgbm as lgb", "import sapwood as lgb"),
-            ("ax = lgb.plot_split_value_histogram(gbm, feature=\"mean_radius\", bins=\"auto\")\n", ""),
+            (
+                'ax = lgb.plot_split_value_histogram(gbm, feature="mean_radius", bins="auto")\n',
+                "",
+            ),
         ],
     ),
     "LightGBM, logistic_regression.py": (
@@ -194,7 +208,10 @@ proba = bst3.predict(dtest)
 """,
         [
             ("import xgboost as xgb", "import sapwood as xgb"),
-            ("bst.dump_model(path + \".raw.txt\")", "open(path + \".raw.txt\", \"w\").write(bst.to_text())"),
+            (
+                'bst.dump_model(path + ".raw.txt")',
+                'open(path + ".raw.txt", "w").write(bst.to_text())',
+            ),
         ],
     ),
     "XGBoost, boost_from_prediction.py": (
@@ -249,7 +266,7 @@ proba = xgb.train({"max_depth": 2, "objective": "binary:logistic"}, dtrain, 20).
 """,
         [
             ("import xgboost as xgb", "import sapwood as xgb"),
-            ("fpreproc=fpreproc", "class_weight=\"balanced\""),
+            ("fpreproc=fpreproc", 'class_weight="balanced"'),
         ],
     ),
     "XGBoost, continuation.py": (
@@ -450,7 +467,10 @@ assert model.predict(C_test)[:3].shape == (3,)
 """,
         [
             ("from catboost import", "from sapwood import"),
-            ("eval_metrics = model.eval_metrics(validate_pool, [\"AUC\"])", "eval_metrics = {\"AUC\": list(model.staged_predict_proba(C_test))}"),
+            (
+                'eval_metrics = model.eval_metrics(validate_pool, ["AUC"])',
+                'eval_metrics = {"AUC": list(model.staged_predict_proba(C_test))}',
+            ),
         ],
     ),
     "CatBoost, cross-validation and early stopping": (
@@ -539,7 +559,10 @@ proba = average_week_demand
 """,
         [
             ("from sklearn.ensemble import", "from sapwood import"),
-            ("assert len(hgbt.validation_score_) == hgbt.n_iter_ + 1", "assert len(hgbt.evals_result_[\"holdout\"][\"rmse\"]) >= hgbt.n_iter_"),
+            (
+                "assert len(hgbt.validation_score_) == hgbt.n_iter_ + 1",
+                'assert len(hgbt.evals_result_["holdout"]["rmse"]) >= hgbt.n_iter_',
+            ),
         ],
     ),
     "scikit-learn, plot_gradient_boosting_regression.py": (
@@ -565,9 +588,12 @@ proba = reg.predict(X_test)
 """,
         [
             ("from sklearn import ensemble", "import sapwood as ensemble"),
-            ("\"min_samples_split\": 5, ", ""),
-            ("reg.fit(X_train, y_train)", "reg.fit(X_train, y_train, eval_set=[(X_train, y_train)])"),
-            ("reg.train_score_", "reg.evals_result_[\"valid\"][\"rmse\"]"),
+            ('"min_samples_split": 5, ', ""),
+            (
+                "reg.fit(X_train, y_train)",
+                "reg.fit(X_train, y_train, eval_set=[(X_train, y_train)])",
+            ),
+            ("reg.train_score_", 'reg.evals_result_["valid"]["rmse"]'),
         ],
     ),
     "scikit-learn, plot_gradient_boosting_quantile.py": (
@@ -629,4 +655,4 @@ proba = np.array(study.best_trial.user_attrs["p"])
             ("import lightgbm as lgb", "import sapwood as lgb"),
         ],
     ),
-}  # fmt: skip
+}

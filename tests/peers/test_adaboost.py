@@ -1,6 +1,8 @@
-"""`recipe="adaboost"` is AdaBoost: discrete with leaves of +1 and -1 and a step per tree, else on the exponential loss.
+"""`recipe="adaboost"` is AdaBoost: discrete with leaves of +1 and -1 and a step per
+tree, else on the exponential loss.
 
-In: three real data sets of two classes. Out: the stumps, weights and scores of scikit-learn.
+In: three real data sets of two classes. Out: the stumps, weights and scores of
+scikit-learn.
 """
 
 import numpy as np
@@ -24,13 +26,19 @@ def table(name: str) -> tuple[Array, Array]:
 
 @DATA
 def test_discrete(name: str) -> None:
-    """Its stumps lower the Gini impurity under weights exp(-t s): least squares on t = 2 y - 1 under these weights."""
+    """Its stumps lower the Gini impurity under weights exp(-t s): least squares on t =
+    2 y - 1 under these weights.
+    """
     X, y = table(name)
     t = 2 * y - 1
-    model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=1), n_estimators=ROUNDS, random_state=0).fit(X, y)
+    model = AdaBoostClassifier(
+        DecisionTreeClassifier(max_depth=1), n_estimators=ROUNDS, random_state=0
+    ).fit(X, y)
     votes = np.array([2 * stump.predict(X) - 1 for stump in model.estimators_])
     steps = model.estimator_weights_ / 2  # exp(-t s) with s half of its weighted votes
-    scores = np.vstack([np.zeros(len(X)), np.cumsum(steps[:, None] * votes, axis=0)])[:, :, None]
+    scores = np.vstack([np.zeros(len(X)), np.cumsum(steps[:, None] * votes, axis=0)])[
+        :, :, None
+    ]
     rival = Rival(
         [[Tree.of_sklearn(stump)] for stump in model.estimators_],
         list(scores),
@@ -43,18 +51,29 @@ def test_discrete(name: str) -> None:
     ours = SapwoodClassifier(**params, n_estimators=ROUNDS).fit(X, y)
     trees = ours.booster_.trees
     leaves = trees.value[trees.column < 0].reshape(ROUNDS, 2)
-    np.testing.assert_allclose(abs(leaves), np.column_stack([steps, steps]), rtol=1e-8)  # where our search ends
+    # where our search ends
+    np.testing.assert_allclose(abs(leaves), np.column_stack([steps, steps]), rtol=1e-8)
     np.testing.assert_array_equal(ours.predict(X), model.predict(X))
 
 
 @DATA
 def test_exponential_loss(name: str) -> None:
-    """Trees fit the negative gradient, leaves take a Newton step: errors as in test_classic, at a rate of 1."""
+    """Trees fit the negative gradient, leaves take a Newton step: errors as in
+    test_classic, at a rate of 1.
+    """
     X, y = table(name)
     t = 2 * y - 1
     model = GradientBoostingClassifier(
-        loss="exponential", max_depth=1, init="zero", learning_rate=1, n_estimators=ROUNDS, random_state=0
+        loss="exponential",
+        max_depth=1,
+        init="zero",
+        learning_rate=1,
+        n_estimators=ROUNDS,
+        random_state=0,
     ).fit(X, y)
     scores = [np.zeros(len(X)), *model.staged_decision_function(X)]
     rival = Rival.of(model, scores, lambda s: t[:, None] * np.exp(-t[:, None] * s))
-    assert compare({"recipe": "adaboost", "hessian": "none"}, X, y, rival, tolerance=1e-7) == 0
+    assert (
+        compare({"recipe": "adaboost", "hessian": "none"}, X, y, rival, tolerance=1e-7)
+        == 0
+    )

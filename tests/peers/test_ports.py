@@ -1,6 +1,8 @@
-"""Programs written for the peers, moved to Sapwood by the smallest edits that a user would try; the edits are counted.
+"""Programs written for the peers, moved to Sapwood by the smallest edits that a user
+would try; the edits are counted.
 
-Every program is text as its library's users write it. The edits are replacements in it; the result is run.
+Every program is text as its library's users write it. The edits are replacements in it;
+the result is run.
 """
 
 from pathlib import Path
@@ -16,7 +18,10 @@ X, Y = load_breast_cancer(return_X_y=True, as_frame=True)
 X = X.rename(columns=lambda name: name.replace(" ", "_"))
 X["size"] = np.where(X["mean_radius"] > 14, "large", "small")
 PARTS = train_test_split(X, Y, random_state=0)
-NUMBERS = [part.drop(columns="size") if isinstance(part, pd.DataFrame) else part for part in PARTS]
+NUMBERS = [
+    part.drop(columns="size") if isinstance(part, pd.DataFrame) else part
+    for part in PARTS
+]
 
 PROGRAMS: dict[str, tuple[str, list[tuple[str, str]]]] = {
     "LightGBM, train with callbacks": (
@@ -35,8 +40,11 @@ proba = bst.predict(X_test, num_iteration=bst.best_iteration)
 assert len(evals["valid"]["auc"]) > bst.best_iteration and len(bst.feature_importance("gain")) == X_train.shape[1]
 assert len(evals["train"]["binary_logloss"]) == len(evals["valid"]["auc"])
 """,
-        [("import lightgbm as lgb", "import lightgbm as lgb, sapwood as sw"), ("lgb.Dataset", "sw.Dataset"),
-         ("lgb.train", "sw.train")],
+        [
+            ("import lightgbm as lgb", "import lightgbm as lgb, sapwood as sw"),
+            ("lgb.Dataset", "sw.Dataset"),
+            ("lgb.train", "sw.train"),
+        ],
     ),
     "LightGBM, estimator": (
         """
@@ -49,9 +57,13 @@ proba = model.predict_proba(X_test, num_iteration=model.best_iteration_)[:, 1]
 assert model.best_score_["valid_0"]["auc"] == max(model.evals_result_["valid_0"]["auc"])
 assert len(model.feature_name_) == len(model.feature_importances_) == model.n_features_
 """,
-        [("from lightgbm import LGBMClassifier, early_stopping, log_evaluation",
-          "from lightgbm import early_stopping, log_evaluation\\n"
-          "from sapwood import SapwoodClassifier as LGBMClassifier")],
+        [
+            (
+                "from lightgbm import LGBMClassifier, early_stopping, log_evaluation",
+                "from lightgbm import early_stopping, log_evaluation\\n"
+                "from sapwood import SapwoodClassifier as LGBMClassifier",
+            )
+        ],
     ),
     "XGBoost, estimator": (
         """
@@ -65,7 +77,12 @@ proba = model.predict_proba(X_test, iteration_range=(0, model.best_iteration + 1
 assert results["validation_1"]["logloss"][model.best_iteration] == model.best_score
 assert set(model.get_booster().get_score(importance_type="gain")) <= set(X_train.columns)
 """,
-        [("from xgboost import XGBClassifier", "from sapwood import SapwoodClassifier as XGBClassifier")],
+        [
+            (
+                "from xgboost import XGBClassifier",
+                "from sapwood import SapwoodClassifier as XGBClassifier",
+            )
+        ],
     ),
     "XGBoost, train": (
         """
@@ -112,8 +129,12 @@ proba = model.predict_proba(test_pool)[:, 1]
 assert model.tree_count_ <= 60 and max(model.get_evals_result()["validation"]["AUC"]) > 0.9
 assert model.predict(test_pool, prediction_type="RawFormulaVal").shape == proba.shape
 """,
-        [("from catboost import CatBoostClassifier, Pool",
-          "from sapwood import Pool, SapwoodClassifier as CatBoostClassifier")],
+        [
+            (
+                "from catboost import CatBoostClassifier, Pool",
+                "from sapwood import Pool, SapwoodClassifier as CatBoostClassifier",
+            )
+        ],
     ),
     "scikit-learn, histogram gradient boosting": (
         """
@@ -124,8 +145,12 @@ model = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=15, l2_regula
 proba = model.fit(C_train, y_train).predict_proba(C_test)[:, 1]
 assert model.n_iter_ <= 60 and len(list(model.staged_predict(C_test))) == model.n_iter_
 """,
-        [("from sklearn.ensemble import HistGradientBoostingClassifier",
-          "from sapwood import SapwoodClassifier as HistGradientBoostingClassifier")],
+        [
+            (
+                "from sklearn.ensemble import HistGradientBoostingClassifier",
+                "from sapwood import SapwoodClassifier as HistGradientBoostingClassifier",
+            )
+        ],
     ),
     "scikit-learn, a search over LightGBM's names": (
         """
@@ -139,7 +164,12 @@ search = GridSearchCV(pipe, grid, cv=2, scoring="roc_auc").fit(X_train, y_train)
 proba = search.predict_proba(X_test)[:, 1]
 assert set(search.best_params_) == set(grid)
 """,
-        [("from lightgbm import LGBMClassifier", "from sapwood import SapwoodClassifier as LGBMClassifier")],
+        [
+            (
+                "from lightgbm import LGBMClassifier",
+                "from sapwood import SapwoodClassifier as LGBMClassifier",
+            )
+        ],
     ),
     "LightGBM, cross-validation": (
         """
@@ -181,7 +211,9 @@ study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESam
 study.optimize(objective, n_trials=6)
 proba = np.array(study.best_trial.user_attrs["model"])
 """,
-        [("import lightgbm as lgb", "import sapwood as lgb"), ],
+        [
+            ("import lightgbm as lgb", "import sapwood as lgb"),
+        ],
     ),
     "LightGBM, own metric, saved and loaded": (
         """
@@ -196,9 +228,14 @@ bst = lgb.Booster(model_file=path)
 proba = bst.predict(X_test)
 assert bst.num_trees() == 30 and bst.feature_name()[0] == X_train.columns[0]
 """,
-        [("import lightgbm as lgb", "import sapwood as lgb"),
-         ("lgb.Dataset(X_test, y_test)", "lgb.Dataset(X_test, y_test, reference=data)"),
-         ("lgb.Booster(model_file=path)", "lgb.load(path)")],
+        [
+            ("import lightgbm as lgb", "import sapwood as lgb"),
+            (
+                "lgb.Dataset(X_test, y_test)",
+                "lgb.Dataset(X_test, y_test, reference=data)",
+            ),
+            ("lgb.Booster(model_file=path)", "lgb.load(path)"),
+        ],
     ),
     "LightGBM, quantiles": (
         """
@@ -209,7 +246,12 @@ inside = ((low <= X_test["mean_area"]) & (X_test["mean_area"] <= high)).mean()
 assert 0.7 < inside <= 1.0
 proba = y_test
 """,
-        [("from lightgbm import LGBMRegressor", "from sapwood import SapwoodRegressor as LGBMRegressor")],
+        [
+            (
+                "from lightgbm import LGBMRegressor",
+                "from sapwood import SapwoodRegressor as LGBMRegressor",
+            )
+        ],
     ),
     "LightGBM, categories in a Dataset": (
         """
@@ -248,7 +290,12 @@ again.load_model(path)
 proba = again.predict_proba(X_test)[:, 1]
 assert (proba == model.predict_proba(X_test)[:, 1]).all()
 """,
-        [("from xgboost import XGBClassifier", "from sapwood import SapwoodClassifier as XGBClassifier")],
+        [
+            (
+                "from xgboost import XGBClassifier",
+                "from sapwood import SapwoodClassifier as XGBClassifier",
+            )
+        ],
     ),
     "CatBoost, estimator": (
         """
@@ -260,7 +307,12 @@ model.fit(C_train, y_train, eval_set=(C_test, y_test), use_best_model=True)
 proba = model.predict_proba(C_test)[:, 1]
 assert len(model.get_feature_importance()) == C_train.shape[1] and model.tree_count_ <= 60
 """,
-        [("from catboost import CatBoostClassifier", "from sapwood import SapwoodClassifier as CatBoostClassifier")],
+        [
+            (
+                "from catboost import CatBoostClassifier",
+                "from sapwood import SapwoodClassifier as CatBoostClassifier",
+            )
+        ],
     ),
     "scikit-learn, gradient boosting by stages": (
         """
@@ -272,8 +324,12 @@ best = int(np.argmin(errors)) + 1
 proba = list(model.staged_predict_proba(X_test))[best - 1][:, 1]
 assert len(errors) == model.n_estimators
 """,
-        [("from sklearn.ensemble import GradientBoostingClassifier",
-          "from sapwood import SapwoodClassifier as GradientBoostingClassifier")],
+        [
+            (
+                "from sklearn.ensemble import GradientBoostingClassifier",
+                "from sapwood import SapwoodClassifier as GradientBoostingClassifier",
+            )
+        ],
     ),
     "scikit-learn, a pipeline and a stack": (
         """
@@ -288,9 +344,13 @@ rest = make_column_transformer((StandardScaler(), list(X_train.columns)))
 model = StackingClassifier([("trees", trees), ("line", make_pipeline(rest, LogisticRegression()))], cv=3)
 proba = model.fit(C_train, y_train).predict_proba(C_test)[:, 1]
 """,
-        [("from sklearn.ensemble import HistGradientBoostingClassifier, StackingClassifier",
-          "from sapwood import SapwoodClassifier as HistGradientBoostingClassifier\\n"
-          "from sklearn.ensemble import StackingClassifier")],
+        [
+            (
+                "from sklearn.ensemble import HistGradientBoostingClassifier, StackingClassifier",
+                "from sapwood import SapwoodClassifier as HistGradientBoostingClassifier\\n"
+                "from sklearn.ensemble import StackingClassifier",
+            )
+        ],
     ),
     "scikit-learn, calibration and inspection": (
         """
@@ -304,8 +364,12 @@ line = partial_dependence(model, X_train, [int(rise.argmax())], grid_resolution=
 assert line.shape == (1, 5)
 proba = CalibratedClassifierCV(model, cv=3).fit(X_train, y_train).predict_proba(X_test)[:, 1]
 """,
-        [("from sklearn.ensemble import HistGradientBoostingClassifier",
-          "from sapwood import SapwoodClassifier as HistGradientBoostingClassifier")],
+        [
+            (
+                "from sklearn.ensemble import HistGradientBoostingClassifier",
+                "from sapwood import SapwoodClassifier as HistGradientBoostingClassifier",
+            )
+        ],
     ),
     "XGBoost, ranking": (
         """
@@ -316,7 +380,12 @@ model.fit(X_train, y_train, qid=qid)
 score = model.predict(X_test)
 proba = score > np.quantile(score, 1 - y_test.mean())
 """,
-        [("from xgboost import XGBRanker", "from sapwood import SapwoodRanker as XGBRanker")],
+        [
+            (
+                "from xgboost import XGBRanker",
+                "from sapwood import SapwoodRanker as XGBRanker",
+            )
+        ],
     ),
     "LightGBM, ranking": (
         """
@@ -328,9 +397,12 @@ model.fit(X_train, y_train, group=sizes, eval_set=[(X_test, y_test)], eval_group
 score = model.predict(X_test)
 proba = score > np.quantile(score, 1 - y_test.mean())
 """,
-        [("import lightgbm as lgb", "import sapwood as lgb"), ("lgb.LGBMRanker", "lgb.SapwoodRanker")],
+        [
+            ("import lightgbm as lgb", "import sapwood as lgb"),
+            ("lgb.LGBMRanker", "lgb.SapwoodRanker"),
+        ],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -343,9 +415,15 @@ def test_a_program_moves(name: str, tmp_path: Path) -> None:
         text = text.replace(old, new.replace("\\n", "\n"))
     train, test, y_train, y_test = NUMBERS
     names: dict[str, Any] = {
-        "np": np, "X_train": train, "X_test": test, "y_train": y_train, "y_test": y_test,
-        "C_train": PARTS[0].copy(), "C_test": PARTS[1].copy(), "path": str(tmp_path / "model"),
-    }  # fmt: skip
+        "np": np,
+        "X_train": train,
+        "X_test": test,
+        "y_train": y_train,
+        "y_test": y_test,
+        "C_train": PARTS[0].copy(),
+        "C_test": PARTS[1].copy(),
+        "path": str(tmp_path / "model"),
+    }
     exec(compile(text, name, "exec"), names)
     assert ((names["proba"] > 0.5) == y_test).mean() > 0.9
 

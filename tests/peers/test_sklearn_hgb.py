@@ -1,6 +1,8 @@
-"""scikit-learn's own tests of histogram gradient boosting, on Sapwood's estimators through a thin adapter.
+"""scikit-learn's own tests of histogram gradient boosting, on Sapwood's estimators
+through a thin adapter.
 
-What cannot hold here is expected to fail, each with its reason; a test that begins to pass is noticed.
+What cannot hold here is expected to fail, each with its reason; a test that begins to
+pass is noticed.
 """
 
 from collections import Counter
@@ -27,7 +29,8 @@ EXCLUDED = {
     "test_categorical_encoding_strategies": INSIDE + "_predictors",
     "test_categorical_different_order_same_model": INSIDE + "_predictors",
     "test_dataframe_categorical_results_same_as_ndarray": INSIDE + "_preprocessor",
-    "test_raw_predict_is_called_with_custom_scorer": INSIDE + "_raw_predict, by a scorer that is a mock",
+    "test_raw_predict_is_called_with_custom_scorer": INSIDE
+    + "_raw_predict, by a scorer that is a mock",
     "test_custom_loss": INSIDE + "loss objects of sklearn._loss",
     "test_init_parameters_validation": WORDS,
     "test_gamma_y_positive": WORDS,
@@ -53,7 +56,11 @@ SOME = {
         "early_stopping='auto' is off, however many rows there are",
     ),
     "test_unknown_categories_nan": (
-        tuple(f"-1-{x}-HistGradientBoosting{kind}-True" for x in (True, False) for kind in ("Regressor", "Classifier")),
+        tuple(
+            f"-1-{x}-HistGradientBoosting{kind}-True"
+            for x in (True, False)
+            for kind in ("Regressor", "Classifier")
+        ),
         "-1 is a category, not a missing value",
     ),
     "test_X_val_in_fit": (
@@ -82,6 +89,13 @@ def global_random_seed(request: Any) -> int:
 
 
 def test_most_tests_are_run() -> None:
-    tests = Counter(name for name in globals() if name.startswith("test_") and name != "test_most_tests_are_run")
-    assert OURS.split()[1] == "peers.hgb_adapter" and not (EXCLUDED.keys() | SOME.keys()) - tests.keys()
+    tests = Counter(
+        name
+        for name in globals()
+        if name.startswith("test_") and name != "test_most_tests_are_run"
+    )
+    assert (
+        OURS.split()[1] == "peers.hgb_adapter"
+        and not (EXCLUDED.keys() | SOME.keys()) - tests.keys()
+    )
     assert len(tests) - len(EXCLUDED) >= 30

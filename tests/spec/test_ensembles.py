@@ -1,4 +1,6 @@
-"""Dart, forests, parallel trees and pruning by gain against the executable specification, bit for bit."""
+"""Dart, forests, parallel trees and pruning by gain against the executable
+specification, bit for bit.
+"""
 
 from typing import Any
 
@@ -11,18 +13,31 @@ from spec.cases import ENSEMBLES, OBJECTIVES, POLICIES, WEIGHTS
 from spec.helpers import assert_bits, assert_trees, labels, table, weight_of
 from spec.reference import ensembles
 
-SMALL = {"grow_policy": "depthwise", "max_depth": 3, "learning_rate": 0.3, "min_child_weight": 0.0, "n_estimators": 7}
+SMALL = {
+    "grow_policy": "depthwise",
+    "max_depth": 3,
+    "learning_rate": 0.3,
+    "min_child_weight": 0.0,
+    "n_estimators": 7,
+}
 
 
-def assert_specified(params: dict[str, Any], objective: str, weights: str, n: int = 150) -> sapwood.Booster:
-    """Core and reference agree on every tree, and on scores; the model, for further questions."""
+def assert_specified(
+    params: dict[str, Any], objective: str, weights: str, n: int = 150
+) -> sapwood.Booster:
+    """Core and reference agree on every tree, and on scores; the model, for further
+    questions.
+    """
     rng = np.random.default_rng(11)
     X = table(rng, n)
-    y, w = labels(rng, X, objective), weight_of(rng, weights, n)
+    y = labels(rng, X, objective)
+    w = weight_of(rng, weights, n)
     given = SMALL | params | {"objective": objective, "seed": 5}
     trees, base, scores = ensembles.train(X, y, given, w)
     settings = {"max_leaves": None, "path_smooth": 0.0, **given}
-    booster = sapwood.train(settings, sapwood.Dataset(X, y, weight=w, min_samples_bin=1))
+    booster = sapwood.train(
+        settings, sapwood.Dataset(X, y, weight=w, min_samples_bin=1)
+    )
     assert_trees(booster, trees, base)
     assert_bits(booster.predict(X, raw=True).reshape(n, -1).T.copy(), scores, "scores")
     return booster
@@ -50,12 +65,17 @@ def test_the_kinds_do_what_they_say() -> None:
         booster = assert_specified(params, "squared_error", "none")
         assert booster.trees.value.tolist() != plain.trees.value.tolist(), kind
     pruned, whole = (
-        assert_specified(ENSEMBLES["post"] | {"min_split_gain": x}, "squared_error", "none") for x in (0.5, 0.0)
+        assert_specified(
+            ENSEMBLES["post"] | {"min_split_gain": x}, "squared_error", "none"
+        )
+        for x in (0.5, 0.0)
     )
     assert pruned.trees.n_nodes < whole.trees.n_nodes
 
 
-@pytest.mark.parametrize("kind", [kind for kind in ENSEMBLES if kind.startswith("dart")])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in ENSEMBLES if kind.startswith("dart")]
+)
 def test_drops(kind: str) -> None:
     """By themselves, over many rounds and weights."""
     rng = np.random.default_rng(2)

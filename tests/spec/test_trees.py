@@ -1,4 +1,6 @@
-"""The core against the executable specification: every array of every tree, bit for bit."""
+"""The core against the executable specification: every array of every tree, bit for
+bit.
+"""
 
 import decimal
 import math
@@ -16,15 +18,31 @@ import datasets
 from cover import examples
 from sapwood import _core
 from spec import reference
-from spec.cases import FIELDS, LEAVES, OBJECTIVES, ODD, POLICIES, PRECISIONS, SMALL, WEIGHTS
-from spec.helpers import assert_bits, assert_same, assert_same_model, labels, table, weight_of
+from spec.cases import (
+    FIELDS,
+    LEAVES,
+    OBJECTIVES,
+    ODD,
+    POLICIES,
+    PRECISIONS,
+    SMALL,
+    WEIGHTS,
+)
+from spec.helpers import (
+    assert_bits,
+    assert_same,
+    assert_same_model,
+    labels,
+    table,
+    weight_of,
+)
 from spec.reference import real as real_spec
 from spec.reference.losses import OBJECTIVES as SHELF
 
 Floats = NDArray[np.float64]
 
 
-# ---- Trees ----------------------------------------------------------------------------------------------------------
+# ---- Trees ---------------------------------------------------------------------------
 
 
 @pytest.mark.pairwise
@@ -35,8 +53,14 @@ Floats = NDArray[np.float64]
 def test_trees(policy: str, objective: str, precision: str, weights: str) -> None:
     rng = np.random.default_rng(1)
     X = table(rng, 180)
-    y, w = labels(rng, X, objective), weight_of(rng, weights, 180)
-    trees = assert_same(X, y, SMALL | {"grow_policy": policy, "objective": objective, "precision": precision}, w)
+    y = labels(rng, X, objective)
+    w = weight_of(rng, weights, 180)
+    trees = assert_same(
+        X,
+        y,
+        SMALL | {"grow_policy": policy, "objective": objective, "precision": precision},
+        w,
+    )
     assert max(len(tree["column"]) for tree in trees) >= 15
 
 
@@ -45,8 +69,22 @@ def test_trees(policy: str, objective: str, precision: str, weights: str) -> Non
 def test_sampling(policy: str, objective: str) -> None:
     rng = np.random.default_rng(2)
     X = table(rng, 300)
-    sampling = {"subsample": 0.6, "colsample_bytree": 0.7, "colsample_bylevel": 0.8, "colsample_bynode": 0.7}
-    params = SMALL | sampling | {"grow_policy": policy, "objective": objective, "seed": 2**63 - 5, "n_estimators": 4}
+    sampling = {
+        "subsample": 0.6,
+        "colsample_bytree": 0.7,
+        "colsample_bylevel": 0.8,
+        "colsample_bynode": 0.7,
+    }
+    params = (
+        SMALL
+        | sampling
+        | {
+            "grow_policy": policy,
+            "objective": objective,
+            "seed": 2**63 - 5,
+            "n_estimators": 4,
+        }
+    )
     assert_same(X, labels(rng, X, objective), params, weight_of(rng, "whole", 300))
 
 
@@ -78,19 +116,33 @@ def test_limits(policy: str, weights: str, limit: dict[str, Any]) -> None:
     X = table(rng, 150)
     w = weight_of(rng, weights, 150)
     for objective in ("squared_error", "logistic"):
-        params = SMALL | limit | {"grow_policy": policy, "objective": objective, "n_estimators": 2}
+        params = (
+            SMALL
+            | limit
+            | {"grow_policy": policy, "objective": objective, "n_estimators": 2}
+        )
         assert_same(X, labels(rng, X, objective), params, w)
 
 
 @pytest.mark.pairwise
-@pytest.mark.parametrize("limit", [{}, {"reg_alpha": 0.5}, {"max_delta_step": 0.2}, {"min_samples_leaf": 9}], ids=str)
+@pytest.mark.parametrize(
+    "limit",
+    [{}, {"reg_alpha": 0.5}, {"max_delta_step": 0.2}, {"min_samples_leaf": 9}],
+    ids=str,
+)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("policy", POLICIES)
-def test_every_instruction_set(isa: str, policy: str, objective: str, limit: dict[str, Any]) -> None:
+def test_every_instruction_set(
+    isa: str, policy: str, objective: str, limit: dict[str, Any]
+) -> None:
     rng = np.random.default_rng(16)
     X = table(rng, 170)
     for precision in ("narrow", "wide"):
-        params = SMALL | limit | {"grow_policy": policy, "objective": objective, "precision": precision}
+        params = (
+            SMALL
+            | limit
+            | {"grow_policy": policy, "objective": objective, "precision": precision}
+        )
         assert_same(X, labels(rng, X, objective), params)
 
 
@@ -98,8 +150,11 @@ def test_every_instruction_set(isa: str, policy: str, objective: str, limit: dic
 def test_no_limits_at_all(policy: str) -> None:
     rng = np.random.default_rng(4)
     X = table(rng, 120)
-    trees = assert_same(X, labels(rng, X, "squared_error"), {"grow_policy": policy, "reg_lambda": 0.0})
-    assert trees[0]["count"][trees[0]["column"] < 0].max() <= 3  # nearly every row has its own leaf
+    trees = assert_same(
+        X, labels(rng, X, "squared_error"), {"grow_policy": policy, "reg_lambda": 0.0}
+    )
+    # nearly every row has its own leaf
+    assert trees[0]["count"][trees[0]["column"] < 0].max() <= 3
 
 
 @pytest.mark.pairwise(1)
@@ -109,7 +164,9 @@ def test_bins(policy: str, max_bins: int) -> None:
     rng = np.random.default_rng(5)
     X = table(rng, 400)
     assert_same(
-        X, labels(rng, X, "logistic"), SMALL | {"grow_policy": policy, "objective": "logistic", "max_bins": max_bins}
+        X,
+        labels(rng, X, "logistic"),
+        SMALL | {"grow_policy": policy, "objective": "logistic", "max_bins": max_bins},
     )
 
 
@@ -121,7 +178,9 @@ def test_heavy_tail(policy: str, precision: str) -> None:
     X = table(rng, 200)
     y = labels(rng, X, "squared_error")
     y[::67] *= 1e6
-    assert_same(X, y, SMALL | {"grow_policy": policy, "precision": precision, "n_estimators": 4})
+    assert_same(
+        X, y, SMALL | {"grow_policy": policy, "precision": precision, "n_estimators": 4}
+    )
 
 
 @pytest.mark.pairwise(1)
@@ -136,7 +195,8 @@ def test_odd_tables(name: str, policy: str) -> None:
 def test_a_label_where_the_weight_is_zero_is_nowhere(policy: str) -> None:
     rng = np.random.default_rng(7)
     X = table(rng, 100)
-    y, w = labels(rng, X, "squared_error"), np.ones(100)
+    y = labels(rng, X, "squared_error")
+    w = np.ones(100)
     y[10:14], w[10:14] = 1e30, 0
     assert_same(X, y, SMALL | {"grow_policy": policy}, w)
     assert_same(X, y, SMALL | {"grow_policy": policy}, w * 0.7)
@@ -144,12 +204,24 @@ def test_a_label_where_the_weight_is_zero_is_nowhere(policy: str) -> None:
 
 @pytest.mark.pairwise(1)
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("name", ["california_housing", "wine_quality", "adult", "letter"])
+@pytest.mark.parametrize(
+    "name", ["california_housing", "wine_quality", "adult", "letter"]
+)
 def test_real_data(name: str, policy: str) -> None:
     X, y, _ = getattr(datasets, name)()
     objective = {"adult": "logistic", "letter": "softmax"}.get(name, "squared_error")
     y = y % 4 if name == "letter" else y
-    assert_same(X, y, SMALL | {"grow_policy": policy, "objective": objective, "n_estimators": 2, "max_bins": 100})
+    assert_same(
+        X,
+        y,
+        SMALL
+        | {
+            "grow_policy": policy,
+            "objective": objective,
+            "n_estimators": 2,
+            "max_bins": 100,
+        },
+    )
 
 
 @pytest.mark.pairwise(1)
@@ -158,25 +230,53 @@ def test_real_data(name: str, policy: str) -> None:
 def test_more_rows_than_a_packed_word_can_sum(policy: str, weights: str) -> None:
     rng = np.random.default_rng(14)
     X = table(rng, 140_000)[:, :4]
-    y, w = labels(rng, X, "logistic"), weight_of(rng, weights, len(X))
-    params = {"grow_policy": policy, "objective": "logistic", "precision": "narrow", "max_bins": 40, "max_depth": 3}
+    y = labels(rng, X, "logistic")
+    w = weight_of(rng, weights, len(X))
+    params = {
+        "grow_policy": policy,
+        "objective": "logistic",
+        "precision": "narrow",
+        "max_bins": 40,
+        "max_depth": 3,
+    }
     assert_same(X, y, params | {"n_estimators": 1, "min_samples_leaf": 2000}, w)
 
 
 @pytest.mark.pairwise(1)
 @pytest.mark.parametrize(("rows", "classes"), [(8_192, 4), (9_000, 11), (131_072, 5)])
-def test_outputs_whose_roots_are_counted_together(isa: str, rows: int, classes: int) -> None:
+def test_outputs_whose_roots_are_counted_together(
+    isa: str, rows: int, classes: int
+) -> None:
     rng = np.random.default_rng(15)
     X = table(rng, rows)
-    y = np.clip(np.floor(np.nan_to_num(X[:, 1]) + X[:, 2] + rng.normal(size=rows)), 0, classes - 1)
-    assert_same(X, y, SMALL | {"objective": "softmax", "n_estimators": 1, "max_leaves": 4, "precision": "narrow"})
+    y = np.clip(
+        np.floor(np.nan_to_num(X[:, 1]) + X[:, 2] + rng.normal(size=rows)),
+        0,
+        classes - 1,
+    )
+    assert_same(
+        X,
+        y,
+        SMALL
+        | {
+            "objective": "softmax",
+            "n_estimators": 1,
+            "max_leaves": 4,
+            "precision": "narrow",
+        },
+    )
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_more_columns_than_a_tile_holds(policy: str) -> None:
     rng = np.random.default_rng(15)
     X = np.column_stack([table(rng, 250) for _ in range(15)])
-    params = SMALL | {"grow_policy": policy, "colsample_bytree": 0.6, "colsample_bynode": 0.5, "max_bins": 50}
+    params = SMALL | {
+        "grow_policy": policy,
+        "colsample_bytree": 0.6,
+        "colsample_bynode": 0.5,
+        "max_bins": 50,
+    }
     assert_same(X, labels(rng, X, "squared_error"), params)
 
 
@@ -211,10 +311,8 @@ def tasks(draw: st.DrawFn) -> tuple[Floats, Floats, dict[str, Any], Floats | Non
         "colsample_bynode": draw(fraction),
         "seed": draw(st.integers(0, 2**63 - 1)),
     }
-    y, w = (
-        np.round(labels(rng, X, objective), draw(st.integers(0, 9))),
-        weight_of(rng, draw(st.sampled_from(WEIGHTS)), n),
-    )
+    y = np.round(labels(rng, X, objective), draw(st.integers(0, 9)))
+    w = weight_of(rng, draw(st.sampled_from(WEIGHTS)), n)
     return X[:, draw(st.permutations(range(6)))], y, params, w
 
 
@@ -225,9 +323,18 @@ def test_any_task(task: tuple[Floats, Floats, dict[str, Any], Floats | None]) ->
 
 
 def test_a_tree_by_hand() -> None:
-    X, y = np.array([[1.0], [2.0], [3.0], [np.nan]]), np.array([0.0, 0.0, 10.0, 10.0])
-    trees = assert_same(X, y, {"n_estimators": 1, "learning_rate": 0.5, "reg_lambda": 0.0, "max_depth": 1})
-    tree = {name: list(array) for name, array in trees[0].items() if not name.startswith("set")}
+    X = np.array([[1.0], [2.0], [3.0], [np.nan]])
+    y = np.array([0.0, 0.0, 10.0, 10.0])
+    trees = assert_same(
+        X,
+        y,
+        {"n_estimators": 1, "learning_rate": 0.5, "reg_lambda": 0.0, "max_depth": 1},
+    )
+    tree = {
+        name: list(array)
+        for name, array in trees[0].items()
+        if not name.startswith("set")
+    }
     assert tree == {
         "column": [0, -1, -1],
         "bin": [1, -1, -1],
@@ -241,7 +348,7 @@ def test_a_tree_by_hand() -> None:
     }
 
 
-# ---- Objectives and leaf values -------------------------------------------------------------------------------------
+# ---- Objectives and leaf values ------------------------------------------------------
 
 
 @pytest.mark.pairwise
@@ -252,8 +359,14 @@ def test_a_tree_by_hand() -> None:
 def test_objectives(policy: str, objective: str, leaf: str, hessian: str) -> None:
     rng = np.random.default_rng(20)
     X = table(rng, 100)
-    y, w = labels(rng, X, objective), weight_of(rng, "real", 100)
-    params = {"objective": objective, "grow_policy": policy, "leaf_estimation": leaf, "hessian": hessian}
+    y = labels(rng, X, objective)
+    w = weight_of(rng, "real", 100)
+    params = {
+        "objective": objective,
+        "grow_policy": policy,
+        "leaf_estimation": leaf,
+        "hessian": hessian,
+    }
     booster = assert_same_model(X, y, params | {"subsample": 0.8}, w)
     assert booster.trees.n_nodes >= 5 * booster.trees.n_trees
 
@@ -265,10 +378,16 @@ def test_objectives(policy: str, objective: str, leaf: str, hessian: str) -> Non
 def test_objectives_with_weights(objective: str, weights: str, leaf: str) -> None:
     rng = np.random.default_rng(21)
     X = table(rng, 90)
-    y, w = labels(rng, X, objective), weight_of(rng, weights, 90)
+    y = labels(rng, X, objective)
+    w = weight_of(rng, weights, 90)
     limits = {"reg_alpha": 0.3, "max_delta_step": 0.7, "min_samples_leaf": 3}
     for hessian, precision in (("auto", "wide"), ("none", "narrow"), ("none", "wide")):
-        params = {"objective": objective, "precision": precision, "leaf_estimation": leaf, "hessian": hessian}
+        params = {
+            "objective": objective,
+            "precision": precision,
+            "leaf_estimation": leaf,
+            "hessian": hessian,
+        }
         assert_same_model(X, y, params | limits, w)
 
 
@@ -279,19 +398,31 @@ def test_objectives_with_weights(objective: str, weights: str, leaf: str) -> Non
 def test_fields(fields: dict[str, Any], leaf: str, search: str) -> None:
     rng = np.random.default_rng(22)
     X = table(rng, 100)
-    y, w = labels(rng, X, fields["objective"]), weight_of(rng, "whole", 100)
-    assert_same_model(X, y, fields | {"leaf_estimation": leaf, "line_search": search}, w)
+    y = labels(rng, X, fields["objective"])
+    w = weight_of(rng, "whole", 100)
+    assert_same_model(
+        X, y, fields | {"leaf_estimation": leaf, "line_search": search}, w
+    )
 
 
 @pytest.mark.pairwise
-@pytest.mark.parametrize("penalty", [{}, {"reg_lambda": 0.0, "reg_alpha": 0.2}, {"max_delta_step": 0.3}], ids=str)
+@pytest.mark.parametrize(
+    "penalty",
+    [{}, {"reg_lambda": 0.0, "reg_alpha": 0.2}, {"max_delta_step": 0.3}],
+    ids=str,
+)
 @pytest.mark.parametrize("leaf", ["newton", "gradient"])
 @pytest.mark.parametrize("objective", SHELF)
 def test_leaf_iterations(objective: str, leaf: str, penalty: dict[str, float]) -> None:
     rng = np.random.default_rng(23)
     X = table(rng, 100)
-    y, w = labels(rng, X, objective), weight_of(rng, "real", 100)
-    params = {"objective": objective, "leaf_estimation": leaf, "leaf_iterations": 4} | penalty
+    y = labels(rng, X, objective)
+    w = weight_of(rng, "real", 100)
+    params = {
+        "objective": objective,
+        "leaf_estimation": leaf,
+        "leaf_iterations": 4,
+    } | penalty
     assert_same_model(X, y, params | {"subsample": 0.7}, w)
 
 
@@ -301,19 +432,35 @@ def test_leaf_iterations(objective: str, leaf: str, penalty: dict[str, float]) -
 def test_line_search(objective: str, leaf: str) -> None:
     rng = np.random.default_rng(24)
     X = table(rng, 100)
-    y, w = labels(rng, X, objective), weight_of(rng, "whole", 100)
-    assert_same_model(X, y, {"objective": objective, "leaf_estimation": leaf, "line_search": "tree"}, w)
+    y = labels(rng, X, objective)
+    w = weight_of(rng, "whole", 100)
+    assert_same_model(
+        X,
+        y,
+        {"objective": objective, "leaf_estimation": leaf, "line_search": "tree"},
+        w,
+    )
 
 
 @pytest.mark.pairwise(1)
 @pytest.mark.parametrize(
-    "objective", [name for name, goal in SHELF.items() if goal.labels != "a class index" and not goal.adaptive]
+    "objective",
+    [
+        name
+        for name, goal in SHELF.items()
+        if goal.labels != "a class index" and not goal.adaptive
+    ],
 )
 def test_two_targets(objective: str) -> None:
     rng = np.random.default_rng(25)
     X = table(rng, 100)
     y = np.column_stack([labels(rng, X, objective), labels(rng, X[::-1], objective)])
-    assert_same_model(X, y, {"objective": objective, "leaf_estimation": "exact"}, weight_of(rng, "real", 100))
+    assert_same_model(
+        X,
+        y,
+        {"objective": objective, "leaf_estimation": "exact"},
+        weight_of(rng, "real", 100),
+    )
     booster = assert_same_model(X, y, {"objective": objective, "subsample": 0.7})
     assert booster.predict(X).shape == (100, 2)
 
@@ -327,15 +474,24 @@ def test_pruning(policy: str, leaf: str, alpha: float) -> None:
     X = table(rng, 150)
     sizes = []
     for objective in ("squared_error", "logistic", "absolute_error", "softmax"):
-        params = {"objective": objective, "grow_policy": policy, "leaf_estimation": leaf, "ccp_alpha": alpha}
-        booster = assert_same_model(X, labels(rng, X, objective), params | {"subsample": 0.8})
+        params = {
+            "objective": objective,
+            "grow_policy": policy,
+            "leaf_estimation": leaf,
+            "ccp_alpha": alpha,
+        }
+        booster = assert_same_model(
+            X, labels(rng, X, objective), params | {"subsample": 0.8}
+        )
         sizes.append(booster.trees.n_nodes / booster.trees.n_trees)
     assert (max(sizes) == 1) == (alpha == 1e9)
 
 
 @pytest.mark.pairwise(1)
 @pytest.mark.parametrize(
-    "rate", [0.4, [0.5, 0.25, 0.1], lambda round: 0.5 / (1 + round)], ids=["one", "list", "function"]
+    "rate",
+    [0.4, [0.5, 0.25, 0.1], lambda round: 0.5 / (1 + round)],
+    ids=["one", "list", "function"],
 )
 @pytest.mark.parametrize("leaf", LEAVES)
 def test_learning_rates(leaf: str, rate: Any) -> None:
@@ -343,7 +499,9 @@ def test_learning_rates(leaf: str, rate: Any) -> None:
     X = table(rng, 100)
     params = {"learning_rate": rate, "leaf_estimation": leaf, "n_estimators": 3}
     for objective in ("squared_error", "logistic"):
-        assert_same_model(X, labels(rng, X, objective), params | {"objective": objective})
+        assert_same_model(
+            X, labels(rng, X, objective), params | {"objective": objective}
+        )
 
 
 @pytest.mark.parametrize("start", [0.25, [0.1, -0.2, 0.3]])
@@ -351,7 +509,9 @@ def test_learning_rates(leaf: str, rate: Any) -> None:
 def test_given_start(objective: str, start: Any) -> None:
     rng = np.random.default_rng(28)
     X = table(rng, 100)
-    assert_same_model(X, labels(rng, X, objective), {"objective": objective, "start": start})
+    assert_same_model(
+        X, labels(rng, X, objective), {"objective": objective, "start": start}
+    )
 
 
 @st.composite
@@ -365,7 +525,9 @@ def goals(draw: st.DrawFn) -> tuple[Floats, Floats, dict[str, Any], Floats | Non
     method = SHELF[fields["objective"]].leaf if leaf == "auto" else leaf
     params = fields | {
         "leaf_estimation": leaf,
-        "leaf_iterations": draw(st.sampled_from([1, 2, 6])) if method in ("newton", "gradient") else 1,
+        "leaf_iterations": draw(st.sampled_from([1, 2, 6]))
+        if method in ("newton", "gradient")
+        else 1,
         "hessian": draw(st.sampled_from(["auto", "none"])),
         "line_search": draw(st.sampled_from(["none", "none", "tree"])),
         "ccp_alpha": draw(st.sampled_from([0.0, 0.0, 0.01])),
@@ -391,28 +553,39 @@ def test_any_goal(task: tuple[Floats, Floats, dict[str, Any], Floats | None]) ->
 
 @pytest.mark.parametrize("objective", SHELF)
 def test_losses(objective: str, isa: str) -> None:
-    """Far scores too: losses, gradients and hessians have the bits of the specification and stay numbers."""
-    goal, rng = SHELF[objective], np.random.default_rng(29)
+    """Far scores too: losses, gradients and hessians have the bits of the specification
+    and stay numbers.
+    """
+    goal = SHELF[objective]
+    rng = np.random.default_rng(29)
     y = labels(rng, table(rng, 400), objective)
     y = np.minimum(y, 1) if goal.labels == "a class index" else y
     s = np.concatenate([y[:50], rng.normal(size=150) * 3, rng.uniform(-700, 700, 200)])
     for fields in [{}] + [other for other in FIELDS if other["objective"] == objective]:
-        values = {name: fields.get(name, default) for name, default in goal.fields.items()}
+        values = {
+            name: fields.get(name, default) for name, default in goal.fields.items()
+        }
         f = (*values.values(), math.inf) if goal.adaptive else tuple(values.values())
         with np.errstate(over="ignore", invalid="ignore"):
             expected = goal.loss(s, y, f), *goal.grad_hess(s, y, f)
         for what, actual, value in zip(
-            ("loss", "g", "h"), _core.evaluate(objective, values, s, y), expected, strict=True
+            ("loss", "g", "h"),
+            _core.evaluate(objective, values, s, y),
+            expected,
+            strict=True,
         ):
             assert_bits(actual, np.asarray(value), what)
             assert np.isfinite(actual).all()
             assert what != "h" or actual.min() > 0
 
 
-# ---- The parts ------------------------------------------------------------------------------------------------------
+# ---- The parts -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("key", [(0, 1, 0, 0), (42, 2, 7, 0), (2**63 - 1, 5, 999, 12), (2**64 - 1, 3, 2**40, 1)])
+@pytest.mark.parametrize(
+    "key",
+    [(0, 1, 0, 0), (42, 2, 7, 0), (2**63 - 1, 5, 999, 12), (2**64 - 1, 3, 2**40, 1)],
+)
 def test_draw(key: tuple[int, int, int, int]) -> None:
     assert_bits(_core.draw(*key, 1000), reference.draw(*key, np.arange(1000)), "draw")
 
@@ -437,7 +610,11 @@ def test_cuts_and_codes(max_bins: int, weights: str, least: int) -> None:
         expected = reference.cuts(x, reference.weights(w, 700), max_bins, least)
         assert len(expected) < max_bins
         assert_bits(cuts[column], expected, f"cuts of column {column}")
-        assert_bits(binned.codes(column).astype(np.int64), reference.codes(x, expected), f"codes of column {column}")
+        assert_bits(
+            binned.codes(column).astype(np.int64),
+            reference.codes(x, expected),
+            f"codes of column {column}",
+        )
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -448,9 +625,14 @@ def test_cuts_of_a_sample(weights: str) -> None:
     few = np.round(
         np.where(rng.random(n) < 0.01, np.nan, rng.normal(size=n)), 3
     )  # distinct values: more, and fewer in the sample
-    X, w = np.column_stack([smooth, few, np.where(rng.random(n) < 0.7, 0.0, smooth)]), weight_of(rng, weights, n)
+    X = np.column_stack([smooth, few, np.where(rng.random(n) < 0.7, 0.0, smooth)])
+    w = weight_of(rng, weights, n)
     for column, actual in enumerate(_core.cuts([X], w, 255, 1, 2)):
-        assert_bits(actual, reference.cuts(X[:, column], reference.weights(w, n), 255, 1), f"cuts of column {column}")
+        assert_bits(
+            actual,
+            reference.cuts(X[:, column], reference.weights(w, n), 255, 1),
+            f"cuts of column {column}",
+        )
 
 
 def test_cuts_by_hand() -> None:
@@ -459,7 +641,8 @@ def test_cuts_by_hand() -> None:
 
     assert cut([3, 1, 2, 1], 3) == [1.5, 2.5]
     assert cut([1, 2, 3, 4, 5, 6], 3) == [2.5, 4.5]
-    assert cut([0, 0, 0, 0, 0, 0, 1, 2, 3], 3) == [0.5, 2.5]  # the spike has a bin of its own
+    # the spike has a bin of its own
+    assert cut([0, 0, 0, 0, 0, 0, 1, 2, 3], 3) == [0.5, 2.5]
     assert cut([16777216.0, 16777217.0], 255) == [16777216.5]
     assert cut([1.0, math.nextafter(1.0, 2.0)], 255) == [1.0]
     assert cut([-math.inf, math.nan, 5.0, math.inf], 255) == [-sys.float_info.max, 5.0]
@@ -470,15 +653,18 @@ def test_cuts_by_hand() -> None:
 @pytest.mark.parametrize("scale", [1e-300, 1.0, 1e17, 1e290])
 def test_exact_sum(scale: float, weights: str) -> None:
     rng = np.random.default_rng(11)
-    x, w = rng.standard_cauchy(500) * scale, weight_of(rng, weights, 500)
+    x = rng.standard_cauchy(500) * scale
+    w = weight_of(rng, weights, 500)
     expected = reference.exact_sum(x, reference.weights(w, 500))
     assert _core.exact_sum(x, w, 2) == expected
-    assert expected == pytest.approx(math.fsum(x if w is None else x * w), rel=1e-9)  # 62 bits of the largest term
+    # 62 bits of the largest term
+    assert expected == pytest.approx(math.fsum(x if w is None else x * w), rel=1e-9)
 
 
 def test_exact_sum_is_rounded_once() -> None:
     x = np.array([1.0, 2.0**-53, 2.0**-60])
-    assert _core.exact_sum(x, None, 1) == 1 + 2.0**-52  # float64 additions in this order give 1
+    # float64 additions in this order give 1
+    assert _core.exact_sum(x, None, 1) == 1 + 2.0**-52
     assert _core.exact_sum(np.zeros(3), None, 1) == 0.0
 
 
@@ -506,13 +692,29 @@ def test_whole_weights(weight: list[float], whole: bool) -> None:
 
 
 def test_exponent_by_hand() -> None:
-    assert [reference.exponent(m) for m in (0.0, 1.0, 1.5, 2.0, 0.75, 0.5, 1e-300)] == [0, 0, 1, 1, 0, -1, -960]
+    assert [reference.exponent(m) for m in (0.0, 1.0, 1.5, 2.0, 0.75, 0.5, 1e-300)] == [
+        0,
+        0,
+        1,
+        1,
+        0,
+        -1,
+        -960,
+    ]
 
 
-# ---- Functions ------------------------------------------------------------------------------------------------------
+# ---- Functions -----------------------------------------------------------------------
 
 # As core/math/real.h states them.
-MAX_ULP = {"exp": 1, "log": 1, "log1p": 1, "expm1": 2, "softplus": 2, "sigmoid": 3, "tanh": 3}
+MAX_ULP = {
+    "exp": 1,
+    "log": 1,
+    "log1p": 1,
+    "expm1": 2,
+    "softplus": 2,
+    "sigmoid": 3,
+    "tanh": 3,
+}
 
 
 def truth(name: str, x: float) -> Decimal:
@@ -537,10 +739,21 @@ def arguments(name: str) -> Floats:
     small = np.exp(rng.uniform(-40, 0, 300)) * rng.choice([-1.0, 1.0], 300)
     if name == "log":
         return np.concatenate(
-            [np.exp(rng.uniform(-740, 709, 500)), rng.uniform(0.5, 2, 1500), 1 + small / 2, [5e-324, 1.7e308]]
+            [
+                np.exp(rng.uniform(-740, 709, 500)),
+                rng.uniform(0.5, 2, 1500),
+                1 + small / 2,
+                [5e-324, 1.7e308],
+            ]
         )
     if name == "log1p":
-        return np.concatenate([rng.uniform(-0.999, 3, 1500), np.exp(rng.uniform(0, 700, 300)), small * 0.9])
+        return np.concatenate(
+            [
+                rng.uniform(-0.999, 3, 1500),
+                np.exp(rng.uniform(0, 700, 300)),
+                small * 0.9,
+            ]
+        )
     ends = {
         "exp": (-744.0, 709.7),
         "expm1": (-50.0, 709.7),
@@ -565,26 +778,76 @@ def test_functions(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["exp", "sigmoid"])
 def test_functions_of_blocks(name: str, isa: str) -> None:
-    edges = [-np.inf, -746.5, -745.2, -708.5, -0.0, 0.0, 5e-324, 709.8, 710.5, np.inf, np.nan]
+    edges = [
+        -np.inf,
+        -746.5,
+        -745.2,
+        -708.5,
+        -0.0,
+        0.0,
+        5e-324,
+        709.8,
+        710.5,
+        np.inf,
+        np.nan,
+    ]
     x = np.concatenate([arguments(name), edges, np.linspace(-746, -700, 997)])
     assert_bits(_core.link(name, x[:, None])[:, 0], getattr(real_spec, name)(x), name)
     for n in (1, 7, 8, 9, 511, 513):
-        assert_bits(_core.link(name, x[:n, None])[:, 0], getattr(real_spec, name)(x[:n]), f"{n} values")
+        assert_bits(
+            _core.link(name, x[:n, None])[:, 0],
+            getattr(real_spec, name)(x[:n]),
+            f"{n} values",
+        )
 
 
 def test_functions_at_the_edges() -> None:
-    assert list(_core.math("exp", np.array([-np.inf, -746.0, 0.0, 710.0, np.inf]))) == [0, 0, 1, np.inf, np.inf]
+    assert list(_core.math("exp", np.array([-np.inf, -746.0, 0.0, 710.0, np.inf]))) == [
+        0,
+        0,
+        1,
+        np.inf,
+        np.inf,
+    ]
     assert list(_core.math("log", np.array([0.0, 1.0, np.inf]))) == [-np.inf, 0, np.inf]
-    assert list(_core.math("log1p", np.array([-1.0, 0.0, np.inf]))) == [-np.inf, 0, np.inf]
-    assert list(_core.math("expm1", np.array([-np.inf, 0.0, np.inf]))) == [-1, 0, np.inf]
+    assert list(_core.math("log1p", np.array([-1.0, 0.0, np.inf]))) == [
+        -np.inf,
+        0,
+        np.inf,
+    ]
+    assert list(_core.math("expm1", np.array([-np.inf, 0.0, np.inf]))) == [
+        -1,
+        0,
+        np.inf,
+    ]
     assert list(_core.math("sigmoid", np.array([-np.inf, 0.0, np.inf]))) == [0, 0.5, 1]
-    assert list(_core.math("softplus", np.array([-np.inf, 0.0, np.inf]))) == [0, math.log(2), np.inf]
-    assert list(_core.math("tanh", np.array([-np.inf, -0.0, 0.0, 30.0, np.inf]))) == [-1, 0, 0, 1, 1]
+    assert list(_core.math("softplus", np.array([-np.inf, 0.0, np.inf]))) == [
+        0,
+        math.log(2),
+        np.inf,
+    ]
+    assert list(_core.math("tanh", np.array([-np.inf, -0.0, 0.0, 30.0, np.inf]))) == [
+        -1,
+        0,
+        0,
+        1,
+        1,
+    ]
     assert np.isnan(_core.math("log", np.array([-1.0]))[0])
 
 
 @pytest.mark.parametrize("name", MAX_ULP)
 def test_there_is_one_nan(name: str) -> None:
-    """Compilers differ in the sign and the digits of a NaN: signalling, quiet, negative, with digits."""
-    bits = np.array([0x7FF0000000000001, 0x7FF8000000000000, 0xFFF8000000000000, 0x7FF8000000000123], np.uint64)
+    """Compilers differ in the sign and the digits of a NaN: signalling, quiet,
+    negative, with digits.
+    """
+    bits = np.array(
+        [
+            0x7FF0000000000001,
+            0x7FF8000000000000,
+            0xFFF8000000000000,
+            0x7FF8000000000123,
+        ],
+        np.uint64,
+    )
     assert (_core.math(name, bits.view(np.float64)).view(np.uint64) == bits[1]).all()

@@ -1,4 +1,6 @@
-"""Under a limit of the address space a first call works, or raises MemoryError: nothing ends the process or hangs."""
+"""Under a limit of the address space a first call works, or raises MemoryError: nothing
+ends the process or hangs.
+"""
 
 import os
 import subprocess
@@ -10,8 +12,8 @@ import pytest
 import sapwood
 from sapwood.system import address_space
 
-# Sets the limit so many megabytes above what the process has after `import sapwood`, and calls something for the first
-# time. Exit status 3: MemoryError.
+# Sets the limit so many megabytes above what the process has after `import sapwood`,
+# and calls something for the first time. Exit status 3: MemoryError.
 CHILD = """
 import resource, sys
 import sapwood
@@ -72,19 +74,40 @@ except MemoryError:
     sys.exit(3)
 """
 KINDS = (
-    "classifier", "regressor", "fit after the import", "train", "load", "predict", "pandas", "polars", "pyarrow",
+    "classifier",
+    "regressor",
+    "fit after the import",
+    "train",
+    "load",
+    "predict",
+    "pandas",
+    "polars",
+    "pyarrow",
     "command line",
-)  # fmt: skip
+)
 BY_DAY = {
-    ("classifier", 40), ("classifier", 200), ("classifier", 450), ("train", 60), ("load", 120), ("pandas", 0),
+    ("classifier", 40),
+    ("classifier", 200),
+    ("classifier", 450),
+    ("train", 60),
+    ("load", 120),
+    ("pandas", 0),
     ("command line", 60),
-}  # fmt: skip
+}
 CASES = [
-    pytest.param(kind, megabytes, marks=() if (kind, megabytes) in BY_DAY else pytest.mark.nightly)
+    pytest.param(
+        kind,
+        megabytes,
+        marks=() if (kind, megabytes) in BY_DAY else pytest.mark.nightly,
+    )
     for kind in KINDS
-    for megabytes in sorted({*range(0, 620, 20), *(most for name, most in BY_DAY if name == kind)})
+    for megabytes in sorted(
+        {*range(0, 620, 20), *(most for name, most in BY_DAY if name == kind)}
+    )
 ]
-pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="address space is measured on Linux")
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/statm").exists(), reason="address space is measured on Linux"
+)
 
 
 @pytest.fixture(scope="module")
@@ -92,14 +115,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("address_space")
     X = [[float((7 * i * (j + 1)) % 31) for j in range(4)] for i in range(300)]
     y = [float(row[0] > row[1]) for row in X]
-    sapwood.train({"n_estimators": 3, "objective": "logistic"}, sapwood.Dataset(X, label=y)).save(path / "model")
+    sapwood.train(
+        {"n_estimators": 3, "objective": "logistic"}, sapwood.Dataset(X, label=y)
+    ).save(path / "model")
     lines = [",".join(map(str, [*row, label])) for row, label in zip(X, y, strict=True)]
     (path / "table.csv").write_text("\n".join(["a,b,c,d,y", *lines]))
     return path
 
 
 @pytest.mark.parametrize(("kind", "megabytes"), CASES)
-def test_a_first_call_works_or_raises_memory_error(folder: Path, kind: str, megabytes: int) -> None:
+def test_a_first_call_works_or_raises_memory_error(
+    folder: Path, kind: str, megabytes: int
+) -> None:
     child = [sys.executable, "-c", CHILD, kind, str(megabytes), str(folder)]
     done = subprocess.run(child, capture_output=True, text=True, timeout=60)
     if kind == "command line" and done.returncode == 1:
@@ -114,19 +141,28 @@ def test_libraries_that_are_loaded_need_no_space() -> None:
     assert address_space.needed_bytes(estimators=True, n_threads=64) == 0
 
 
-def test_blas_has_one_thread_where_there_is_no_space_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blas_has_one_thread_where_there_is_no_space_for_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     monkeypatch.setattr(address_space, "blas_threads", lambda: 64)
-    monkeypatch.setattr(address_space, "needed_bytes", lambda estimators, n_threads: 100 * n_threads)
+    monkeypatch.setattr(
+        address_space, "needed_bytes", lambda estimators, n_threads: 100 * n_threads
+    )
     monkeypatch.setattr(address_space, "free_bytes", lambda: 150)
     with address_space.loading():
         assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
     assert "OPENBLAS_NUM_THREADS" not in os.environ
 
 
-def test_a_library_that_gets_no_memory_raises_memory_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_gets_no_memory_raises_memory_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(address_space, "free_bytes", lambda: 1 << 40)
-    with pytest.raises(MemoryError, match="the address space is limited"), address_space.loading():
+    with (
+        pytest.raises(MemoryError, match="the address space is limited"),
+        address_space.loading(),
+    ):
         raise ImportError("libx.so: failed to map segment from shared object")
 
 

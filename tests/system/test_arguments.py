@@ -1,4 +1,5 @@
-"""Nothing is ignored in silence: every argument changes a result, is refused, or is on the list of those that may not.
+"""Nothing is ignored in silence: every argument changes a result, is refused, or is on
+the list of those that may not.
 
 `pytest -s tests/system/test_arguments.py` prints the table of arguments.
 """
@@ -27,23 +28,43 @@ from sapwood.model import Booster
 from sapwood.params import TABLE
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-USED, REFUSED, IGNORED = "used", "refused", "ignored"
+USED = "used"
+REFUSED = "refused"
+IGNORED = "ignored"
 
 
 # What a call gives
 
 
 def seen(value: Any) -> Any:
-    """A value as one that can be compared: arrays by their bytes, models by what they learned."""
+    """A value as one that can be compared: arrays by their bytes, models by what they
+    learned.
+    """
     if isinstance(value, Booster):
-        trees = [getattr(value.trees, name).tobytes() for name in ("column", "threshold", "value", "gain")]
-        return trees, value.base.tobytes(), value.link, value.best_round, repr(dict(value.history)), value.to_text()
+        trees = [
+            getattr(value.trees, name).tobytes()
+            for name in ("column", "threshold", "value", "gain")
+        ]
+        return (
+            trees,
+            value.base.tobytes(),
+            value.link,
+            value.best_round,
+            repr(dict(value.history)),
+            value.to_text(),
+        )
     if isinstance(value, np.ndarray):
         if value.dtype == object:
             return [seen(one) for one in value.tolist()]
         return value.shape, str(value.dtype), value.tobytes()
     if isinstance(value, sw.Dataset):
-        return value.fingerprint(), value.device.name, value.named, value.memory_limit, value.kept is None
+        return (
+            value.fingerprint(),
+            value.device.name,
+            value.named,
+            value.memory_limit,
+            value.kept is None,
+        )
     if isinstance(value, Mapping):
         return {str(name): seen(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -55,7 +76,9 @@ def seen(value: Any) -> Any:
     if hasattr(value, "to_csv"):
         return value.to_csv()
     if dataclasses.is_dataclass(value) or hasattr(value, "get_params"):
-        return type(value).__name__, seen({name: one for name, one in vars(value).items() if name != "at"})
+        return type(value).__name__, seen(
+            {name: one for name, one in vars(value).items() if name != "at"}
+        )
     if value is None or isinstance(value, str | bytes | int | float | bool):
         return value
     return re.sub(r" at 0x\w+", "", repr(value))
@@ -72,15 +95,22 @@ def drawn(ax: Any) -> bytes:
 
 def files(folder: Path) -> dict[str, Any]:
     """What a call has written."""
-    return {str(path.relative_to(folder)): len(path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): len(path.read_bytes())
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def outcome(function: Any, given: Given, folder: Path) -> Any:
-    """What a call returns, prints and writes; `REFUSED` where it raises an error of ours, or Python's own."""
+    """What a call returns, prints and writes; `REFUSED` where it raises an error of
+    ours, or Python's own.
+    """
     folder.mkdir(parents=True)
     for name in OCCUPIED:
         (folder / name).write_text("a file of a user")
-    text, before = io.StringIO(), Path.cwd()
+    text = io.StringIO()
+    before = Path.cwd()
     os.chdir(folder)
     try:
         with contextlib.redirect_stdout(text):
@@ -100,22 +130,44 @@ def verdict(base: Any, other: Any) -> str:
 
 # The walk over signatures
 
-INTERNAL = {  # public names of interfaces to clusters, and of the automatic fit, which are documented as internal
-    "Dataset.dealt", "Dataset.of_all_holders", "Dataset.of_this_holder", "take_codes", "with_columns",
-}  # fmt: skip
+# public names of interfaces to clusters, and of the automatic fit, which are documented
+# as internal
+INTERNAL = {
+    "Dataset.dealt",
+    "Dataset.of_all_holders",
+    "Dataset.of_this_holder",
+    "take_codes",
+    "with_columns",
+}
 THREADS = "threads change no result; a number that is none is refused"
-HARMLESS: dict[tuple[str, str], str] = {  # what may change nothing, and where that is documented
-    ("callback.early_stopping", "first_metric_only"): "one metric is watched in any case (its docstring)",
+# what may change nothing, and where that is documented
+HARMLESS: dict[tuple[str, str], str] = {
+    (
+        "callback.early_stopping",
+        "first_metric_only",
+    ): "one metric is watched in any case (its docstring)",
     ("callback.early_stopping", "verbose"): "nothing is printed (its docstring)",
-    ("Estimator.fit", "group"): "groups are for sampling_unit, held-out rows and rankings (its docstring)",
-    ("PeerNames.get_feature_importance", "data"): "all kinds but ShapValues look at the trees alone (its docstring)",
+    (
+        "Estimator.fit",
+        "group",
+    ): "groups are for sampling_unit, held-out rows and rankings (its docstring)",
+    (
+        "PeerNames.get_feature_importance",
+        "data",
+    ): "all kinds but ShapValues look at the trees alone (its docstring)",
 }
 
 
 def name_of(function: Any) -> str:
     """How a function is called here."""
     module = function.__module__
-    room = "plot." if module.startswith("sapwood.plot") else "callback." if module.endswith("round.callback") else ""
+    room = (
+        "plot."
+        if module.startswith("sapwood.plot")
+        else "callback."
+        if module.endswith("round.callback")
+        else ""
+    )
     return room + function.__qualname__
 
 
@@ -127,24 +179,36 @@ def walked() -> dict[str, list[str]]:
         if name not in INTERNAL:
             given = list(inspect.signature(function).parameters.values())[skip:]
             kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-            found[name] = [one.name for one in given if one.kind not in kinds and one.name != "reduce"]  # of holders
+            # of holders
+            found[name] = [
+                one.name
+                for one in given
+                if one.kind not in kinds and one.name != "reduce"
+            ]
 
     for name, function in calls_of_metrics.metrics().items():
         add(f"metric.{name}", function)
     for public in sw.__all__:
         value = getattr(sw, public)
         if isinstance(value, ModuleType):
-            for function in vars(value).values() if value in (sw.plot, sw.callback) else ():
+            for function in (
+                vars(value).values() if value in (sw.plot, sw.callback) else ()
+            ):
                 if inspect.isfunction(function) and function.__name__ in value.__all__:
                     add(name_of(function), function)
         elif inspect.isclass(value):
-            if not public.startswith("Sapwood") and value is not Booster:  # parameters of estimators are walked below
+            # parameters of estimators are walked below
+            if not public.startswith("Sapwood") and value is not Booster:
                 add(public, value)
             for name in dir(value):
                 method = inspect.getattr_static(value, name)
                 method = getattr(method, "fn", method)  # scikit-learn's available_if
                 bound = getattr(method, "__func__", method)
-                if not name.startswith("_") and inspect.isfunction(bound) and bound.__module__.startswith("sapwood"):
+                if (
+                    not name.startswith("_")
+                    and inspect.isfunction(bound)
+                    and bound.__module__.startswith("sapwood")
+                ):
                     add(name_of(bound), bound, skip=1)
         elif callable(value):
             add(name_of(value), value)
@@ -159,17 +223,26 @@ def note(name: str, argument: str, found: str) -> None:
 
 
 def test_every_argument_has_a_changed_value() -> None:
-    """A new argument needs an entry in `calls.py` or `calls_of_models.py`: say what it does."""
-    arguments = {(name, argument) for name, given in walked().items() for argument in given}
-    entered = {(name, argument) for name, one in CALLS.items() for argument in one.changed}
-    assert arguments <= entered, f"new arguments: say what they do: {sorted(arguments - entered)}"
+    """A new argument needs an entry in `calls.py` or `calls_of_models.py`: say what it
+    does.
+    """
+    arguments = {
+        (name, argument) for name, given in walked().items() for argument in given
+    }
+    entered = {
+        (name, argument) for name, one in CALLS.items() for argument in one.changed
+    }
+    assert arguments <= entered, (
+        f"new arguments: say what they do: {sorted(arguments - entered)}"
+    )
     assert walked().keys() == CALLS.keys()
     assert HARMLESS.keys() <= arguments
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_every_argument_is_used_or_refused(name: str, tmp_path: Path) -> None:
-    one, count = CALLS[name], 0
+    one = CALLS[name]
+    count = 0
 
     def ask(given: Given) -> Any:
         nonlocal count
@@ -183,9 +256,13 @@ def test_every_argument_is_used_or_refused(name: str, tmp_path: Path) -> None:
             for value in values:
                 found = verdict(before, ask({**one.base(), **context, argument: value}))
                 note(name, argument, found)
-                assert found != IGNORED or (name, argument) in HARMLESS, f"{argument}={value!r} changes nothing"
+                assert found != IGNORED or (name, argument) in HARMLESS, (
+                    f"{argument}={value!r} changes nothing"
+                )
         if (name, argument) in HARMLESS:
-            assert IGNORED in RESULTS[name, argument], f"{argument} is no longer harmless"
+            assert IGNORED in RESULTS[name, argument], (
+                f"{argument} is no longer harmless"
+            )
 
 
 # Parameters of a training
@@ -225,19 +302,33 @@ ALONE = {  # what changes nothing where a training has nothing that it is about
 
 def train(context: Context, params: Mapping[str, Any]) -> Any:
     """A training of few rounds, and its predictions."""
-    table, y = TABLES[context.table], TARGETS[context.y]
+    table = TABLES[context.table]
+    y = TARGETS[context.y]
     group = GROUP if context.grouped else None
     data = sw.Dataset(table, y, group=group)
     valid = None
     if context.watched:
-        valid = sw.Dataset(table[:40], y[:40], group=None if group is None else group[:40], reference=data)
-    given = {"n_estimators": 4, "min_child_weight": 0, "n_jobs": 1, **context.params, **params}
+        valid = sw.Dataset(
+            table[:40],
+            y[:40],
+            group=None if group is None else group[:40],
+            reference=data,
+        )
+    given = {
+        "n_estimators": 4,
+        "min_child_weight": 0,
+        "n_jobs": 1,
+        **context.params,
+        **params,
+    }
     model = sw.train(given, data, valid=valid)
     return model, model.predict(table, raw=True)
 
 
 def test_every_parameter_has_a_changed_value() -> None:
-    assert BY_NAME.keys() == {row.name for row in TABLE}, "a new parameter: say what it does"
+    assert BY_NAME.keys() == {row.name for row in TABLE}, (
+        "a new parameter: say what it does"
+    )
     assert ALONE.keys() | ANYWHERE.keys() <= BY_NAME.keys()
 
 
@@ -248,7 +339,9 @@ def test_every_parameter_of_train_is_used_or_refused(name: str, tmp_path: Path) 
     def ask(context: Context, params: Mapping[str, Any]) -> Any:
         nonlocal count
         count += 1
-        return outcome(train, {"context": context, "params": params}, tmp_path / str(count))
+        return outcome(
+            train, {"context": context, "params": params}, tmp_path / str(count)
+        )
 
     plain = ask(PLAIN, {})
     for context, values in BY_NAME[name]:
@@ -257,22 +350,37 @@ def test_every_parameter_of_train_is_used_or_refused(name: str, tmp_path: Path) 
         for value in values:
             found = verdict(before, ask(context, {name: value}))
             note("train, params", name, found)
-            assert found != IGNORED or name in ANYWHERE, f"{name}={value!r} changes nothing"
+            assert found != IGNORED or name in ANYWHERE, (
+                f"{name}={value!r} changes nothing"
+            )
             alone = verdict(plain, ask(PLAIN, {name: value}))
             note("train, params alone", name, alone)
-            assert alone != IGNORED or name in {**ANYWHERE, **ALONE}, f"{name}={value!r} alone changes nothing"
+            assert alone != IGNORED or name in {**ANYWHERE, **ALONE}, (
+                f"{name}={value!r} alone changes nothing"
+            )
 
 
 # Parameters of estimators
 
-KINDS = ("SapwoodRegressor", "SapwoodClassifier", "SapwoodRanker", "SapwoodSurvival", "SapwoodDistribution")
+KINDS = (
+    "SapwoodRegressor",
+    "SapwoodClassifier",
+    "SapwoodRanker",
+    "SapwoodSurvival",
+    "SapwoodDistribution",
+)
 BASE: dict[str, dict[str, Any]] = {
     "SapwoodSurvival": {
-        "max_leaves": 8, "subsample": 1.0, "colsample_bytree": 1.0, "reg_lambda": 1.0, "min_samples_leaf": 2,
-        "multi_strategy": "one_tree_per_output", "model": "cox",
+        "max_leaves": 8,
+        "subsample": 1.0,
+        "colsample_bytree": 1.0,
+        "reg_lambda": 1.0,
+        "min_samples_leaf": 2,
+        "multi_strategy": "one_tree_per_output",
+        "model": "cox",
     },
     "SapwoodDistribution": {"dist": "normal", "n_folds": 0},
-}  # fmt: skip
+}
 OF_KIND: dict[tuple[str, str], str] = {
     ("SapwoodClassifier", "monotone_method"): "there are no monotone_constraints",
     ("SapwoodRanker", "monotone_method"): "there are no monotone_constraints",
@@ -280,7 +388,10 @@ OF_KIND: dict[tuple[str, str], str] = {
     ("SapwoodSurvival", "multi_strategy"): "'cox' has one score a row",
     ("SapwoodSurvival", "leaf_iterations"): "'auto' is 1 for this loss",
     ("SapwoodDistribution", "leaf_iterations"): "'auto' is 1 for this loss",
-    ("SapwoodDistribution", "early_stopping_rounds"): "n_folds=0 trains without early stopping",
+    (
+        "SapwoodDistribution",
+        "early_stopping_rounds",
+    ): "n_folds=0 trains without early stopping",
 }
 
 
@@ -296,14 +407,25 @@ def target_of(kind: str, context: Context, params: Mapping[str, Any]) -> Any:
         return np.digitize(first, np.quantile(first, [0.3, 0.6]))
     if kind == "SapwoodClassifier" and context.y not in ("binary", "odd"):
         middle = np.median(first)
-        return TARGETS["three"] if context.y in ("three", "two") else (first > middle + 0.1).astype(int)
+        return (
+            TARGETS["three"]
+            if context.y in ("three", "two")
+            else (first > middle + 0.1).astype(int)
+        )
     return y
 
 
 def fit(kind: str, context: Context, params: Mapping[str, Any]) -> Any:
     """An estimator that is fitted in a context, and what it predicts."""
-    table, y = TABLES[context.table], target_of(kind, context, params)
-    given = {"n_estimators": 4, "n_jobs": 1, **BASE.get(kind, {}), **context.params, **params}
+    table = TABLES[context.table]
+    y = target_of(kind, context, params)
+    given = {
+        "n_estimators": 4,
+        "n_jobs": 1,
+        **BASE.get(kind, {}),
+        **context.params,
+        **params,
+    }
     if kind in BASE and "objective" not in params:
         given.pop("objective", None)
     more: dict[str, Any] = {}
@@ -315,7 +437,12 @@ def fit(kind: str, context: Context, params: Mapping[str, Any]) -> Any:
         more["eval_group"] = [GROUP[:40]]
     estimator = getattr(sw, kind)(**given).fit(table, y, **more)
     calibration = getattr(estimator, "calibration_", None)
-    return estimator.booster_, estimator.predict(table), estimator.feature_importances_, calibration
+    return (
+        estimator.booster_,
+        estimator.predict(table),
+        estimator.feature_importances_,
+        calibration,
+    )
 
 
 @cache
@@ -326,17 +453,28 @@ def contexts_of(kind: str, name: str) -> list[tuple[Context, list[Any]]]:
 def test_every_parameter_of_an_estimator_has_a_changed_value() -> None:
     for kind in KINDS:
         named = {*BY_NAME, *FIELDS, *OWN.get(kind, {})}
-        assert getattr(sw, kind)._table.keys() <= named, "a new parameter: say what it does"
+        assert getattr(sw, kind)._table.keys() <= named, (
+            "a new parameter: say what it does"
+        )
 
 
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in getattr(sw, kind)._table])
-def test_every_parameter_of_an_estimator_is_used_or_refused(kind: str, name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(kind, name) for kind in KINDS for name in getattr(sw, kind)._table],
+)
+def test_every_parameter_of_an_estimator_is_used_or_refused(
+    kind: str, name: str, tmp_path: Path
+) -> None:
     count = 0
 
     def ask(context: Context, params: Mapping[str, Any]) -> Any:
         nonlocal count
         count += 1
-        return outcome(fit, {"kind": kind, "context": context, "params": params}, tmp_path / str(count))
+        return outcome(
+            fit,
+            {"kind": kind, "context": context, "params": params},
+            tmp_path / str(count),
+        )
 
     for context, values in contexts_of(kind, name):
         before = ask(context, {})
@@ -347,17 +485,33 @@ def test_every_parameter_of_an_estimator_is_used_or_refused(kind: str, name: str
             found = verdict(before, ask(context, {name: value}))
             note(kind, name, found)
             harmless = name in ANYWHERE or (kind, name) in OF_KIND
-            assert found != IGNORED or harmless, f"{kind}({name}={value!r}) changes nothing"
+            assert found != IGNORED or harmless, (
+                f"{kind}({name}={value!r}) changes nothing"
+            )
 
 
 def test_the_table_of_arguments() -> None:
-    """Print what the tests before this one have found; nothing where they ran in other processes."""
+    """Print what the tests before this one have found; nothing where they ran in other
+    processes.
+    """
     sums: dict[str, int] = {}
     for (name, argument), found in sorted(RESULTS.items()):
-        reason = HARMLESS.get((name, argument)) or OF_KIND.get((name, argument)) or ANYWHERE.get(argument, "")
+        reason = (
+            HARMLESS.get((name, argument))
+            or OF_KIND.get((name, argument))
+            or ANYWHERE.get(argument, "")
+        )
         reason = reason or (ALONE.get(argument, "") if name.endswith("alone") else "")
-        words = ", ".join(sorted(found)) + (f" ({reason})" if IGNORED in found and reason else "")
-        kind = "harmless in some call" if IGNORED in found else "used" if USED in found else "refused"
+        words = ", ".join(sorted(found)) + (
+            f" ({reason})" if IGNORED in found and reason else ""
+        )
+        kind = (
+            "harmless in some call"
+            if IGNORED in found
+            else "used"
+            if USED in found
+            else "refused"
+        )
         sums[kind] = sums.get(kind, 0) + 1
         print(f"{name:45} {argument:30} {words}")
     print(json.dumps(sums))

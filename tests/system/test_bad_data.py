@@ -1,4 +1,6 @@
-"""Bad data and odd data: what must be refused is refused by name, what is only odd trains to finite numbers."""
+"""Bad data and odd data: what must be refused is refused by name, what is only odd
+trains to finite numbers.
+"""
 
 from typing import Any
 
@@ -26,7 +28,8 @@ def fit(estimator: Any, X: Any, y: Any, weight: Any = None) -> Any:
     return estimator(n_estimators=3).fit(X, y, sample_weight=weight)
 
 
-# ------------------------------------------------------------------------------------------------- refused
+# --------------------------------------------------------------------------------------
+# refused
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_a_label_must_be_finite(value: float) -> None:
     with pytest.raises(ValueError, match="17"):
@@ -47,14 +50,20 @@ def test_a_weight_must_be_finite_and_not_negative(value: float) -> None:
             fit(estimator, X, CLASSES, weight)
 
 
-@pytest.mark.parametrize("weight", [np.zeros(40), np.ones(39), np.ones((40, 2))], ids=["zero", "short", "2-D"])
+@pytest.mark.parametrize(
+    "weight",
+    [np.zeros(40), np.ones(39), np.ones((40, 2))],
+    ids=["zero", "short", "2-D"],
+)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_weights_that_say_nothing(estimator: Any, weight: Any) -> None:
     with pytest.raises(ValueError, match="weight"):
         fit(estimator, X, CLASSES, weight)
 
 
-@pytest.mark.parametrize("table", [X[:0], X[:, :0], X[:, 0], X[None], np.float64(3), [[1, 2], [3]], X * 1j])
+@pytest.mark.parametrize(
+    "table", [X[:0], X[:, :0], X[:, 0], X[None], np.float64(3), [[1, 2], [3]], X * 1j]
+)
 def test_a_table_has_rows_and_columns(table: Any) -> None:
     with pytest.raises(ValueError):
         sapwood.Dataset(table, Y)
@@ -75,7 +84,10 @@ def test_a_failed_fit_leaves_nothing_behind(estimator: Any) -> None:
     with pytest.raises(DataError):
         model.fit(X, CLASSES, sample_weight=-np.ones(40))
     assert not hasattr(model, "booster_")
-    assert model.fit(X, CLASSES).booster_.fingerprint() == fit(estimator, X, CLASSES).booster_.fingerprint()
+    assert (
+        model.fit(X, CLASSES).booster_.fingerprint()
+        == fit(estimator, X, CLASSES).booster_.fingerprint()
+    )
 
 
 def test_a_class_unseen_in_training() -> None:
@@ -87,16 +99,29 @@ def test_a_class_unseen_in_training() -> None:
 @pytest.mark.parametrize("y", [with_value(CLASSES, 3, 2), with_value(CLASSES, 3, 0.5)])
 def test_a_label_that_is_no_class(y: Any) -> None:
     with pytest.raises(DataError):
-        sapwood.train({"objective": "logistic", "n_estimators": 1}, sapwood.Dataset(X, y))
+        sapwood.train(
+            {"objective": "logistic", "n_estimators": 1}, sapwood.Dataset(X, y)
+        )
 
 
-@pytest.mark.parametrize("y", [with_value(CLASSES, 3, -1), with_value(CLASSES, 3, 0.5), with_value(CLASSES, 3, 3)])
+@pytest.mark.parametrize(
+    "y",
+    [
+        with_value(CLASSES, 3, -1),
+        with_value(CLASSES, 3, 0.5),
+        with_value(CLASSES, 3, 3),
+    ],
+)
 def test_a_label_that_is_none_of_the_classes(y: Any) -> None:
     with pytest.raises(DataError):
-        sapwood.train({"objective": "softmax", "n_classes": 3, "n_estimators": 1}, sapwood.Dataset(X, y))
+        sapwood.train(
+            {"objective": "softmax", "n_classes": 3, "n_estimators": 1},
+            sapwood.Dataset(X, y),
+        )
 
 
-# --------------------------------------------------------------------------------------------- odd but right
+# --------------------------------------------------------------------------------------
+# odd but right
 @pytest.mark.parametrize("n_rows", [1, 2])
 def test_very_few_rows(n_rows: int) -> None:
     model = fit(sapwood.SapwoodRegressor, X[:n_rows, :1], Y[:n_rows])
@@ -120,19 +145,27 @@ def test_columns_that_say_nothing(estimator: Any, value: float) -> None:
     assert nothing.trees.column.max() == -1  # no split
     assert nothing.predict(blank) == pytest.approx(np.full(40, CLASSES.mean()))
     beside = fit(estimator, np.hstack([blank, X]), CLASSES).booster_
-    np.testing.assert_array_equal(beside.predict(np.hstack([blank, X])), fit(estimator, X, CLASSES).booster_.predict(X))
+    np.testing.assert_array_equal(
+        beside.predict(np.hstack([blank, X])),
+        fit(estimator, X, CLASSES).booster_.predict(X),
+    )
 
 
 def test_infinities_are_no_missing_values() -> None:
     column = np.array([-np.inf, -1.0, 1.0, np.inf, np.nan] * 20)[:, None]
     y = np.array([0.0, 1.0, 2.0, 2.0, 9.0] * 20)
-    model = sapwood.SapwoodRegressor(n_estimators=1, learning_rate=1, reg_lambda=0).fit(column, y)
-    assert model.predict(column[:5]) == pytest.approx([0, 1, 2, 2, 9], abs=1e-6)  # and have bins of their own
+    model = sapwood.SapwoodRegressor(n_estimators=1, learning_rate=1, reg_lambda=0).fit(
+        column, y
+    )
+    # and have bins of their own
+    assert model.predict(column[:5]) == pytest.approx([0, 1, 2, 2, 9], abs=1e-6)
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
 def test_labels_of_any_size(scale: float) -> None:
-    model = sapwood.SapwoodRegressor(n_estimators=50, learning_rate=0.5).fit(X, Y * scale)
+    model = sapwood.SapwoodRegressor(n_estimators=50, learning_rate=0.5).fit(
+        X, Y * scale
+    )
     assert np.corrcoef(model.predict(X) / scale, Y)[0, 1] > 0.9
 
 
@@ -149,13 +182,21 @@ def test_a_weight_of_zero_is_a_row_left_out() -> None:
     weight = np.ones(40)
     weight[::3] = 0
     kept = weight > 0
-    left_out, dropped = sapwood.Dataset(X, Y, weight=weight), sapwood.Dataset(X[kept], Y[kept], weight=weight[kept])
-    one, other = (sapwood.train({"n_estimators": 5}, data) for data in (left_out, dropped))
+    left_out, dropped = (
+        sapwood.Dataset(X, Y, weight=weight),
+        sapwood.Dataset(X[kept], Y[kept], weight=weight[kept]),
+    )
+    one, other = (
+        sapwood.train({"n_estimators": 5}, data) for data in (left_out, dropped)
+    )
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
 
 
 def test_what_the_caller_changes_afterwards_does_not_matter() -> None:
-    table, y, weight, params = X.copy(), Y.copy(), np.ones(40), {"n_estimators": 3}
+    table = X.copy()
+    y = Y.copy()
+    weight = np.ones(40)
+    params = {"n_estimators": 3}
     data = sapwood.Dataset(table, y, weight=weight)
     before = sapwood.train(params, data).fingerprint()
     table[:], y[:], weight[:] = 0, 0, 0

@@ -1,4 +1,6 @@
-"""The first minute: the tables of examples/ and their description, the demo, and the installation before it."""
+"""The first minute: the tables of examples/ and their description, the demo, and the
+installation before it.
+"""
 
 import ast
 import importlib.util
@@ -42,20 +44,26 @@ def section(name: str) -> str:
     return PAGE.partition(f"## {name}.csv.gz")[2].partition("\n## ")[0]
 
 
-# ---- The tables -----------------------------------------------------------------------------------------------------
+# ---- The tables ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_is_whole_and_small(name: str) -> None:
     table = datasets.example(name)
     assert {len(column) for column in table.values()} == {TABLES[name][1]}
-    assert all(value.strip() == value != "" for column in table.values() for value in column)
+    assert all(
+        value.strip() == value != "" for column in table.values() for value in column
+    )
     assert (EXAMPLES / f"{name}.csv.gz").stat().st_size < MAX_BYTES
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_page_describes_each_column(name: str) -> None:
-    cells = " ".join(line.split("|")[1] for line in section(name).splitlines() if line.startswith("| "))
+    cells = " ".join(
+        line.split("|")[1]
+        for line in section(name).splitlines()
+        if line.startswith("| ")
+    )
     assert set(re.findall(r"`(\w+)`", cells)) == set(datasets.example(name))
 
 
@@ -63,7 +71,11 @@ def test_the_page_describes_each_column(name: str) -> None:
 def test_the_page_says_source_licence_rows_and_changes(name: str) -> None:
     target, n_rows = TABLES[name]
     text = section(name)
-    assert "https://doi.org/10.24432/" in text and "To be cited as: " in text and "What was changed: " in text
+    assert (
+        "https://doi.org/10.24432/" in text
+        and "To be cited as: " in text
+        and "What was changed: " in text
+    )
     assert f"{n_rows:,} " in text and f"target is `{target}`" in " ".join(text.split())
     assert "https://creativecommons.org/licenses/by/4.0/" in PAGE
 
@@ -78,19 +90,26 @@ def test_the_command_line_reads_a_table_as_it_is(name: str) -> None:
         assert (str(table[column].type) in ("int64", "double")) == is_number, column
 
 
-# ---- The demo -------------------------------------------------------------------------------------------------------
+# ---- The demo ------------------------------------------------------------------------
 
 
 def test_the_demo_imports_only_what_make_demo_installs() -> None:
     project = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
     installed = {
-        re.split(r"[><=;]", one)[0] for one in project["dependencies"] + project["optional-dependencies"]["cli"]
+        re.split(r"[><=;]", one)[0]
+        for one in project["dependencies"] + project["optional-dependencies"]["cli"]
     }
     names = {"sklearn": "scikit-learn"}
     for node in ast.walk(ast.parse((EXAMPLES / "demo.py").read_text())):
-        modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        modules = (
+            [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        )
         modules += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
-        for name in {one.partition(".")[0] for one in modules} - sys.stdlib_module_names - {"sapwood"}:
+        for name in (
+            {one.partition(".")[0] for one in modules}
+            - sys.stdlib_module_names
+            - {"sapwood"}
+        ):
             assert names.get(name, name) in installed
 
 
@@ -102,7 +121,9 @@ class ByThreads(BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> "ByThreads":
         content = b"model of %d threads" % (self.n_jobs or 0)
-        self.booster_ = SimpleNamespace(to_bytes=lambda: content, fingerprint=lambda: "")
+        self.booster_ = SimpleNamespace(
+            to_bytes=lambda: content, fingerprint=lambda: ""
+        )
         self.chosen_ = SimpleNamespace(tried=())
         return self
 
@@ -110,10 +131,20 @@ class ByThreads(BaseEstimator):
         return np.zeros(len(X))
 
 
-def test_the_demo_fails_where_threads_change_the_model(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_fails_where_threads_change_the_model(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     demo = module(EXAMPLES / "demo.py")
     with pytest.raises(SystemExit, match="another model"):
-        demo.show("Bikes", "bike_sharing", "rentals", ByThreads(), DummyRegressor(), Ridge(), demo.bike_scores)
+        demo.show(
+            "Bikes",
+            "bike_sharing",
+            "rentals",
+            ByThreads(),
+            DummyRegressor(),
+            Ridge(),
+            demo.bike_scores,
+        )
     assert "byte for byte" not in capsys.readouterr().out
 
 
@@ -123,30 +154,53 @@ def test_the_demo_fits_on_a_screen_and_what_it_says_holds() -> None:
     for report in reports:
         report.unlink(missing_ok=True)
     done = subprocess.run(
-        [sys.executable, "-W", "error", EXAMPLES / "demo.py"], capture_output=True, text=True, cwd=HOUSE
+        [sys.executable, "-W", "error", EXAMPLES / "demo.py"],
+        capture_output=True,
+        text=True,
+        cwd=HOUSE,
     )
     assert done.returncode == 0 and done.stderr == "", done.stderr
     lines = done.stdout.splitlines()
-    assert len(lines) + N_LINES_OF_INSTALLATION <= SCREEN[0] and max(map(len, lines)) <= SCREEN[1]
+    assert (
+        len(lines) + N_LINES_OF_INSTALLATION <= SCREEN[0]
+        and max(map(len, lines)) <= SCREEN[1]
+    )
     assert not re.search("warning|Traceback|None|nan", done.stdout)
 
     def scores(label: str) -> list[list[float]]:
         """The two scores of a model, for either table."""
-        return [[float(word) for word in line.split()[-2:]] for line in lines if line.startswith(f"    {label}")]
+        return [
+            [float(word) for word in line.split()[-2:]]
+            for line in lines
+            if line.startswith(f"    {label}")
+        ]
 
-    guess, linear, sapwood = scores("a constant guess"), scores("scikit-learn's"), scores("Sapwood")
+    guess, linear, sapwood = (
+        scores("a constant guess"),
+        scores("scikit-learn's"),
+        scores("Sapwood"),
+    )
     assert len(guess) == len(linear) == len(sapwood) == 2
-    assert all(mine < peer < none for mine, peer, none in zip(sapwood[0], linear[0], guess[0], strict=True))
+    assert all(
+        mine < peer < none
+        for mine, peer, none in zip(sapwood[0], linear[0], guess[0], strict=True)
+    )
     assert sapwood[1][0] < linear[1][0] < guess[1][0]  # log loss
     assert sapwood[1][1] > linear[1][1] > guess[1][1] == 0.5  # AUC
     assert done.stdout.count("On 1, 2 and all threads: one model, byte for byte") == 2
     for report in reports:
-        assert report.stat().st_size > 100_000 and f"build/demo/{report.name}" in lines[-2]
+        assert (
+            report.stat().st_size > 100_000 and f"build/demo/{report.name}" in lines[-2]
+        )
     command = lines[-1].removeprefix("Next: .venv/bin/sapwood ").split()
-    assert command[0] == "train" and (HOUSE / command[1]).exists() and command[3] == TABLES["bank_marketing"][0]
+    assert (
+        command[0] == "train"
+        and (HOUSE / command[1]).exists()
+        and command[3] == TABLES["bank_marketing"][0]
+    )
 
 
-# ---- The installation -----------------------------------------------------------------------------------------------
+# ---- The installation ----------------------------------------------------------------
 
 COMPILES = """
 for step in range(1, 51):
@@ -164,7 +218,9 @@ raise SystemExit(3)
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """tools/install.py with a log of its own, to be run with another program in place of pip."""
+    """tools/install.py with a log of its own, to be run with another program in place
+    of pip.
+    """
     tool = module(HOUSE / "tools" / "install.py")
     monkeypatch.setattr(tool, "LOG", tmp_path / "install.log")
     monkeypatch.setattr(sys, "argv", ["install.py", "."])
@@ -172,7 +228,9 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_an_installation_says_how_long_it_may_take_and_how_far_it_is(
-    install: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    install: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(install, "PIP", [sys.executable, "-c", COMPILES])
     assert install.main() == 0
@@ -184,18 +242,25 @@ def test_an_installation_says_how_long_it_may_take_and_how_far_it_is(
 
 
 def test_an_installation_that_fails_shows_the_error_and_keeps_the_exit_status(
-    install: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    install: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(install, "PIP", [sys.executable, "-c", FAILS])
     assert install.main() == 3
     said = capsys.readouterr()
     assert "Installed" not in said.out
-    assert said.err.splitlines()[:2] == ["  FAILED: a.cpp.o", "  a.cpp:1:2: error: no such thing"]
+    assert said.err.splitlines()[:2] == [
+        "  FAILED: a.cpp.o",
+        "  a.cpp:1:2: error: no such thing",
+    ]
     assert str(install.LOG) in said.err
 
 
 def test_a_terminal_has_one_line_that_is_kept_up_to_date(
-    install: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    install: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     slow = COMPILES.replace("print(", "import time; time.sleep(0.01); print(")
     monkeypatch.setattr(install, "PIP", [sys.executable, "-c", slow])
@@ -204,4 +269,6 @@ def test_a_terminal_has_one_line_that_is_kept_up_to_date(
     assert install.main() == 0
     said = capsys.readouterr().out
     assert said.count("\n") == 2 and said.count("\r") > 5
-    assert re.search(r"\r  0:0\d  compiling the C\+\+ core, \d+ of 50 steps \.\.\.\033\[K", said)
+    assert re.search(
+        r"\r  0:0\d  compiling the C\+\+ core, \d+ of 50 steps \.\.\.\033\[K", said
+    )

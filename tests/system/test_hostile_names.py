@@ -1,4 +1,6 @@
-"""Hostile names of columns, categories, classes, titles and files: every output shows them, and none obeys them."""
+"""Hostile names of columns, categories, classes, titles and files: every output shows
+them, and none obeys them.
+"""
 
 import csv
 import io
@@ -60,7 +62,9 @@ NAMES = [
     "error: forged\nerror: line",
 ]
 FORBIDDEN_CATEGORIES = ("Cc", "Cs", "Zl", "Zp")
-FORBIDDEN = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200b\ufeff\u061c\u200e\u200f")
+FORBIDDEN = set(
+    "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200b\ufeff\u061c\u200e\u200f"
+)
 VOID = {"meta", "link", "img", "br", "input", "hr"}
 N_ROWS = 340
 
@@ -70,13 +74,16 @@ def assert_shows_no_command(text: str, lines: bool = True) -> None:
     found = [
         one
         for one in set(text)
-        if one not in allowed and (unicodedata.category(one) in FORBIDDEN_CATEGORIES or one in FORBIDDEN)
+        if one not in allowed
+        and (unicodedata.category(one) in FORBIDDEN_CATEGORIES or one in FORBIDDEN)
     ]
     assert not found, [hex(ord(one)) for one in found]
 
 
 class Elements(HTMLParser):
-    """The elements of a page, their attributes and its text; raises where one is not closed."""
+    """The elements of a page, their attributes and its text; raises where one is not
+    closed.
+    """
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -120,15 +127,24 @@ def frame() -> pd.DataFrame:
     columns = {name: rng.normal(size=N_ROWS) for name in NAMES}
     table = pd.DataFrame(columns)
     table.columns = pd.Index(NAMES, dtype=object)
-    table["category"] = pd.Series(rng.permutation(NAMES * (N_ROWS // len(NAMES))), dtype=object)
+    table["category"] = pd.Series(
+        rng.permutation(NAMES * (N_ROWS // len(NAMES))), dtype=object
+    )
     return table
 
 
 @pytest.fixture(scope="module")
 def model(frame: pd.DataFrame) -> Any:
     """A regressor of which every column is part."""
-    y = sum((frame[name] for name in NAMES), frame["category"].str.len().clip(upper=20) / 10)
-    params = {"n_estimators": 60, "max_depth": 4, "min_samples_leaf": 3, "categorical_features": ["category"]}
+    y = sum(
+        (frame[name] for name in NAMES), frame["category"].str.len().clip(upper=20) / 10
+    )
+    params = {
+        "n_estimators": 60,
+        "max_depth": 4,
+        "min_samples_leaf": 3,
+        "categorical_features": ["category"],
+    }
     return sw.SapwoodRegressor(**params).fit(frame, y)
 
 
@@ -142,14 +158,21 @@ def classifier(frame: pd.DataFrame) -> Any:
     """A classifier of classes that have the first names."""
     codes = pd.qcut(frame[NAMES[0]], 5, labels=False)
     y = np.array([NAMES[12 + code] for code in codes], object)
-    return sw.SapwoodClassifier(n_estimators=4, min_samples_leaf=3).fit(frame[NAMES[:6]], y), y
+    return sw.SapwoodClassifier(n_estimators=4, min_samples_leaf=3).fit(
+        frame[NAMES[:6]], y
+    ), y
 
 
-def test_text_of_trees_and_reasons_shows_no_command(model: Any, frame: pd.DataFrame) -> None:
+def test_text_of_trees_and_reasons_shows_no_command(
+    model: Any, frame: pd.DataFrame
+) -> None:
     text = model.booster_.to_text()
     assert_shows_no_command(text)
     assert r"\x1b[31mred" in text
-    assert text.count("\n") == model.booster_.trees.n_nodes + 2 * model.booster_.trees.n_trees - 1
+    assert (
+        text.count("\n")
+        == model.booster_.trees.n_nodes + 2 * model.booster_.trees.n_trees - 1
+    )
     for row in range(20):
         reasons = model.booster_.why(frame[row : row + 1], n=8)
         assert_shows_no_command(reasons)
@@ -162,8 +185,12 @@ def test_text_of_classes_shows_no_command(classifier: Any, frame: pd.DataFrame) 
     assert_shows_no_command(fitted.booster_.why(frame[NAMES[:6]][:1]))
 
 
-def test_what_an_automatic_fit_says_shows_no_command(frame: pd.DataFrame, labels: Any, capsys: Any) -> None:
-    fitted = sw.SapwoodRegressor(quality="fast", verbose=1).fit(frame[NAMES[:4]], labels)
+def test_what_an_automatic_fit_says_shows_no_command(
+    frame: pd.DataFrame, labels: Any, capsys: Any
+) -> None:
+    fitted = sw.SapwoodRegressor(quality="fast", verbose=1).fit(
+        frame[NAMES[:4]], labels
+    )
     assert_shows_no_command(str(fitted.chosen_))
     printed = capsys.readouterr()
     assert_shows_no_command(printed.out + printed.err)
@@ -171,14 +198,21 @@ def test_what_an_automatic_fit_says_shows_no_command(frame: pd.DataFrame, labels
 
 @pytest.mark.filterwarnings("ignore:Some columns are of little use")
 @pytest.mark.parametrize("name", NAMES)
-def test_progress_errors_and_warnings_show_no_command(name: str, frame: pd.DataFrame, capsys: Any) -> None:
+def test_progress_errors_and_warnings_show_no_command(
+    name: str, frame: pd.DataFrame, capsys: Any
+) -> None:
     table = pd.DataFrame(np.column_stack([np.zeros(N_ROWS), frame[NAMES[1]]]))
     table.columns = pd.Index([name, "other"], dtype=object)
     data = sw.Dataset(table[["other"]], frame[NAMES[0]])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fitted = sw.SapwoodRegressor(n_estimators=2).fit(table, frame[NAMES[0]])
-        sw.train({"n_estimators": 2}, data, valid={name: data}, callbacks=[sw.callback.progress()])
+        sw.train(
+            {"n_estimators": 2},
+            data,
+            valid={name: data},
+            callbacks=[sw.callback.progress()],
+        )
     for one in caught:
         assert_shows_no_command(str(one.message), lines=False)
     assert "little use" in str(caught[0].message)
@@ -187,7 +221,9 @@ def test_progress_errors_and_warnings_show_no_command(name: str, frame: pd.DataF
     assert printed.out.count("\n") == 2
     attempts = [
         lambda: fitted.predict(table.rename(columns={name: "another"})),
-        lambda: sw.SapwoodRegressor(monotone_constraints={name + "?": 1}).fit(table, frame[NAMES[0]]),
+        lambda: sw.SapwoodRegressor(monotone_constraints={name + "?": 1}).fit(
+            table, frame[NAMES[0]]
+        ),
         lambda: sw.load(name),
         lambda: sw.train({name: 1}, data),
         lambda: fitted.booster_.importance(name),
@@ -199,10 +235,16 @@ def test_progress_errors_and_warnings_show_no_command(name: str, frame: pd.DataF
             assert_shows_no_command(str(error.value), lines=False)
 
 
-def test_the_report_holds_no_foreign_element(model: Any, frame: pd.DataFrame, labels: Any) -> None:
+def test_the_report_holds_no_foreign_element(
+    model: Any, frame: pd.DataFrame, labels: Any
+) -> None:
     plain = pd.DataFrame({f"c{j}": frame[name] for j, name in enumerate(NAMES)})
     kind = {"n_estimators": 5, "min_samples_leaf": 3}
-    usual = Elements(sw.SapwoodRegressor(**kind).fit(plain, labels).report(plain, labels, train=(plain, labels)))
+    usual = Elements(
+        sw.SapwoodRegressor(**kind)
+        .fit(plain, labels)
+        .report(plain, labels, train=(plain, labels))
+    )
     for title in NAMES:
         page = model.booster_.report(frame[:40], labels[:40], title=title)
         assert_shows_no_command(page)
@@ -217,7 +259,9 @@ def test_the_report_holds_no_foreign_element(model: Any, frame: pd.DataFrame, la
     assert not [value for value in found.values if value.startswith("javascript:")]
 
 
-def test_the_report_of_classes_holds_no_foreign_element(classifier: Any, frame: pd.DataFrame) -> None:
+def test_the_report_of_classes_holds_no_foreign_element(
+    classifier: Any, frame: pd.DataFrame
+) -> None:
     fitted, y = classifier
     page = fitted.report(frame[NAMES[:6]], y, title=NAMES[14])
     assert_shows_no_command(page)
@@ -226,8 +270,15 @@ def test_the_report_of_classes_holds_no_foreign_element(classifier: Any, frame: 
     assert "img" not in found.tags
 
 
-def test_what_notebooks_show_holds_no_foreign_element(model: Any, classifier: Any, frame: pd.DataFrame) -> None:
-    shown = [model.booster_, classifier[0].booster_, sw.Dataset(frame), model.booster_.explain(frame[:30])]
+def test_what_notebooks_show_holds_no_foreign_element(
+    model: Any, classifier: Any, frame: pd.DataFrame
+) -> None:
+    shown = [
+        model.booster_,
+        classifier[0].booster_,
+        sw.Dataset(frame),
+        model.booster_.explain(frame[:30]),
+    ]
     for one in shown:
         page = one._repr_html_()
         assert_shows_no_command(page)
@@ -236,7 +287,9 @@ def test_what_notebooks_show_holds_no_foreign_element(model: Any, classifier: An
         assert found.attributes <= {"style"}
 
 
-def test_the_c_source_compiles_and_has_every_name_as_a_string(model: Any, tmp_path: Path) -> None:
+def test_the_c_source_compiles_and_has_every_name_as_a_string(
+    model: Any, tmp_path: Path
+) -> None:
     source = tmp_path / "model.c"
     model.booster_.export(source)
     assert_shows_no_command(source.read_text())
@@ -250,9 +303,14 @@ def test_the_c_source_compiles_and_has_every_name_as_a_string(model: Any, tmp_pa
     (tmp_path / "main.c").write_text(main)
     files = [str(source), str(tmp_path / "main.c")]
     warned = ["-std=c99", "-Wall", "-Werror", "-trigraphs"]
-    subprocess.run([compiler, *warned, *files, "-o", str(tmp_path / "run"), "-lm"], check=True)
-    printed = subprocess.run([tmp_path / "run"], capture_output=True, check=True).stdout.decode()
-    wanted = "".join(name.partition("\0")[0] + "\n" for name in NAMES)  # C ends a string at NUL
+    subprocess.run(
+        [compiler, *warned, *files, "-o", str(tmp_path / "run"), "-lm"], check=True
+    )
+    printed = subprocess.run(
+        [tmp_path / "run"], capture_output=True, check=True
+    ).stdout.decode()
+    # C ends a string at NUL
+    wanted = "".join(name.partition("\0")[0] + "\n" for name in NAMES)
     assert printed == wanted
 
 
@@ -266,7 +324,9 @@ def test_onnx_is_valid_and_keeps_the_categories(model: Any, tmp_path: Path) -> N
     assert set(next(iter(kept.values()))) == set(NAMES)
 
 
-def test_xgboost_json_keeps_the_names(frame: pd.DataFrame, labels: Any, tmp_path: Path) -> None:
+def test_xgboost_json_keeps_the_names(
+    frame: pd.DataFrame, labels: Any, tmp_path: Path
+) -> None:
     path = tmp_path / "model.json"
     sw.train({"n_estimators": 2}, sw.Dataset(frame[NAMES], labels)).export(path)
     assert path.read_bytes().isascii()
@@ -274,7 +334,9 @@ def test_xgboost_json_keeps_the_names(frame: pd.DataFrame, labels: Any, tmp_path
     assert document["learner"]["feature_names"] == NAMES
 
 
-def test_a_file_of_ours_keeps_names_categories_and_classes(model: Any, classifier: Any, tmp_path: Path) -> None:
+def test_a_file_of_ours_keeps_names_categories_and_classes(
+    model: Any, classifier: Any, tmp_path: Path
+) -> None:
     path = tmp_path / "model.sapwood"
     model.booster_.save(path)
     read = sw.load(path)
@@ -291,14 +353,17 @@ def test_frames_of_nodes_keep_the_names(model: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")
-def test_plots_draw_names_as_plain_text(model: Any, classifier: Any, frame: pd.DataFrame) -> None:
+def test_plots_draw_names_as_plain_text(
+    model: Any, classifier: Any, frame: pd.DataFrame
+) -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     told = model.booster_.explain(frame[:60])
     fitted, y = classifier
-    few, one_class = frame[NAMES[:6]], str(y[0])
+    few = frame[NAMES[:6]]
+    one_class = str(y[0])
     plots = [
         lambda: sw.plot.importance(model, max_columns=60),
         lambda: sw.plot.beeswarm(told, max_columns=60),
@@ -307,7 +372,10 @@ def test_plots_draw_names_as_plain_text(model: Any, classifier: Any, frame: pd.D
         lambda: sw.plot.partial_dependence(model, frame[:30], "category"),
         lambda: sw.plot.partial_dependence(model, frame[:30], [NAMES[0], "category"]),
         lambda: sw.plot.category_effects(model, frame[:30], "category"),
-        *[lambda name=name: sw.plot.dependence(told, name, "category") for name in NAMES],
+        *[
+            lambda name=name: sw.plot.dependence(told, name, "category")
+            for name in NAMES
+        ],
         lambda: sw.plot.calibration(fitted, few, y, output=one_class),
         lambda: sw.plot.roc(fitted, few, y, output=one_class),
         lambda: sw.plot.precision_recall(fitted, few, y, output=one_class),
@@ -339,7 +407,9 @@ def test_live_progress_obeys_no_markup(name: str) -> None:
         live.see(Sight(name, 1, 10, {name: 0.5}))
     assert "\x1b]" not in output.getvalue()
     assert_shows_no_command(live.bar.tasks[0].description, lines=False)
-    assert_shows_no_command(live.best.text(Sight(name, 1, 10, {name: 0.5})), lines=False)
+    assert_shows_no_command(
+        live.best.text(Sight(name, 1, 10, {name: 0.5})), lines=False
+    )
     rendered = live.bar.columns[0].render(live.bar.tasks[0])
     assert rendered.plain == live.bar.tasks[0].description
     lines = _Lines()
@@ -347,7 +417,7 @@ def test_live_progress_obeys_no_markup(name: str) -> None:
     assert_shows_no_command(lines.named(Sight(name, 1, 10, {})), lines=False)
 
 
-# ---- The command line -----------------------------------------------------------------------------------------------
+# ---- The command line ----------------------------------------------------------------
 
 
 @dataclass
@@ -363,7 +433,10 @@ def run(*arguments: object, folder: Path) -> Ended:
     """Run a command in this process, as the program does."""
     from sapwood.cli.app import run as run_command
 
-    out, error = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="", write_through=True) for _ in range(2))
+    out, error = (
+        io.TextIOWrapper(io.BytesIO(), "utf-8", newline="", write_through=True)
+        for _ in range(2)
+    )
     before = sys.argv
     sys.argv = ["sapwood", *map(str, arguments)]
     try:
@@ -378,20 +451,47 @@ def run(*arguments: object, folder: Path) -> Ended:
 
 
 @pytest.fixture(scope="module")
-def folder(frame: pd.DataFrame, labels: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(
+    frame: pd.DataFrame, labels: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A table in Parquet, whose columns and cells are hostile, and a model of it."""
     path = tmp_path_factory.mktemp("hostile")
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
-    table = {name: frame[name] for name in NAMES} | {"category": frame["category"].tolist(), "target": labels}
+    table = {name: frame[name] for name in NAMES} | {
+        "category": frame["category"].tolist(),
+        "target": labels,
+    }
     table["klass"] = [NAMES[12 + row % 5] for row in range(N_ROWS)]
     parquet.write_table(pyarrow.table(table), path / "data.parquet")
     drop = ["--drop", "klass"]
-    made = run("train", "data.parquet", "-t", "target", *drop, "--rounds", 20, "-o", "m.sapwood", folder=path)
+    made = run(
+        "train",
+        "data.parquet",
+        "-t",
+        "target",
+        *drop,
+        "--rounds",
+        20,
+        "-o",
+        "m.sapwood",
+        folder=path,
+    )
     assert made.status == 0, made.stderr
     drop = ["--drop", "target"]
-    made = run("train", "data.parquet", "-t", "klass", *drop, "--rounds", 3, "-o", "c.sapwood", folder=path)
+    made = run(
+        "train",
+        "data.parquet",
+        "-t",
+        "klass",
+        *drop,
+        "--rounds",
+        3,
+        "-o",
+        "c.sapwood",
+        folder=path,
+    )
     assert made.status == 0, made.stderr
     return path
 
@@ -399,8 +499,30 @@ def folder(frame: pd.DataFrame, labels: Any, tmp_path_factory: pytest.TempPathFa
 @pytest.mark.parametrize(
     "line",
     [
-        ("train", "data.parquet", "-t", "target", "--drop", "klass", "--quality", "fast", "--time-limit", "3"),
-        ("train", "data.parquet", "-t", "klass", "--drop", "target", "--rounds", "3", "--folds", "2"),
+        (
+            "train",
+            "data.parquet",
+            "-t",
+            "target",
+            "--drop",
+            "klass",
+            "--quality",
+            "fast",
+            "--time-limit",
+            "3",
+        ),
+        (
+            "train",
+            "data.parquet",
+            "-t",
+            "klass",
+            "--drop",
+            "target",
+            "--rounds",
+            "3",
+            "--folds",
+            "2",
+        ),
         ("evaluate", "m.sapwood", "data.parquet", "-t", "target"),
         ("evaluate", "c.sapwood", "data.parquet", "-t", "klass"),
         ("explain", "m.sapwood", "data.parquet", "--row", "0"),
@@ -408,11 +530,22 @@ def folder(frame: pd.DataFrame, labels: Any, tmp_path_factory: pytest.TempPathFa
         ("inspect", "m.sapwood", "--top", "60"),
         ("inspect", "c.sapwood"),
         ("inspect", "m.sapwood", "--tree", "0"),
-        ("report", "m.sapwood", "--data", "data.parquet", "-t", "target", "-o", "r.html"),
+        (
+            "report",
+            "m.sapwood",
+            "--data",
+            "data.parquet",
+            "-t",
+            "target",
+            "-o",
+            "r.html",
+        ),
         ("report", "m.sapwood", "--data", "data.parquet", "-o", "r.html"),
     ],
 )
-def test_commands_print_no_command_of_a_terminal(folder: Path, line: tuple[str, ...]) -> None:
+def test_commands_print_no_command_of_a_terminal(
+    folder: Path, line: tuple[str, ...]
+) -> None:
     for more in ((), ("--json",)):
         ended = run(*line, *more, folder=folder)
         assert_shows_no_command(ended.stdout + ended.stderr)
@@ -422,7 +555,14 @@ def test_commands_print_no_command_of_a_terminal(folder: Path, line: tuple[str, 
             json.loads(text)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "\0" not in name and "/" not in name and len(name) < 200])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in NAMES
+        if "\0" not in name and "/" not in name and len(name) < 200
+    ],
+)
 def test_file_names_reach_the_terminal_as_text(folder: Path, name: str) -> None:
     lines = [
         ("inspect", name),
@@ -446,7 +586,17 @@ def test_a_written_file_with_a_hostile_name_is_named_as_text(folder: Path) -> No
 
 
 def test_predictions_in_csv_keep_names_and_classes(folder: Path) -> None:
-    ended = run("predict", "c.sapwood", "data.parquet", "--proba", "--keep", "category", "-o", "p.csv", folder=folder)
+    ended = run(
+        "predict",
+        "c.sapwood",
+        "data.parquet",
+        "--proba",
+        "--keep",
+        "category",
+        "-o",
+        "p.csv",
+        folder=folder,
+    )
     assert ended.status == 0, ended.stderr
     with open(folder / "p.csv", newline="", encoding="utf-8") as file:
         header, *rows = list(csv.reader(file))
@@ -457,8 +607,19 @@ def test_predictions_in_csv_keep_names_and_classes(folder: Path) -> None:
 
 
 def test_predictions_in_json_lines_are_ascii_and_keep_names(folder: Path) -> None:
-    ended = run("predict", "c.sapwood", "data.parquet", "--keep", "category", "-o", "p.jsonl", folder=folder)
+    ended = run(
+        "predict",
+        "c.sapwood",
+        "data.parquet",
+        "--keep",
+        "category",
+        "-o",
+        "p.jsonl",
+        folder=folder,
+    )
     assert ended.status == 0, ended.stderr
     raw = (folder / "p.jsonl").read_bytes()
     assert raw.isascii()
-    assert {json.loads(line)["category"] for line in raw.decode().splitlines()} == set(NAMES)
+    assert {json.loads(line)["category"] for line in raw.decode().splitlines()} == set(
+        NAMES
+    )

@@ -1,4 +1,6 @@
-"""What is a user's is never replaced by something else: a walk over every command and function that writes."""
+"""What is a user's is never replaced by something else: a walk over every command and
+function that writes.
+"""
 
 import inspect
 import os
@@ -18,17 +20,29 @@ from sapwood.errors import ParameterError
 from sapwood.report import report
 
 ROWS = 60
-# Every command that writes: its line, with OUT for the output, and the endings that an output may have.
+# Every command that writes: its line, with OUT for the output, and the endings that an
+# output may have.
 COMMANDS = {
     "train": ("train table.csv -t y --rounds 2 -q -o OUT", (".sapwood",)),
-    "holdout": ("train table.csv -t y --rounds 2 -q --save-holdout OUT", (".csv", ".tsv", ".parquet", ".jsonl")),
-    "predict": ("predict model.sapwood table.csv -q -o OUT", (".csv", ".tsv", ".feather", ".jsonl")),
+    "holdout": (
+        "train table.csv -t y --rounds 2 -q --save-holdout OUT",
+        (".csv", ".tsv", ".parquet", ".jsonl"),
+    ),
+    "predict": (
+        "predict model.sapwood table.csv -q -o OUT",
+        (".csv", ".tsv", ".feather", ".jsonl"),
+    ),
     "explain": ("explain model.sapwood table.csv -q -o OUT", (".csv", ".parquet")),
     "report": ("report model.sapwood --data table.csv -t y -q -o OUT", (".html",)),
-    "convert": ("convert model.sapwood -q -o OUT", (".sapwood", ".c", ".json", ".onnx")),
+    "convert": (
+        "convert model.sapwood -q -o OUT",
+        (".sapwood", ".c", ".json", ".onnx"),
+    ),
     "tune": ("tune table.csv -t y --trials 1 --folds 2 -q -o OUT", (".toml",)),
 }
-CASES = [(name, ending) for name, (_, endings) in COMMANDS.items() for ending in endings]
+CASES = [
+    (name, ending) for name, (_, endings) in COMMANDS.items() for ending in endings
+]
 Call = Callable[[str], SimpleNamespace]
 
 
@@ -36,7 +50,9 @@ Call = Callable[[str], SimpleNamespace]
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a table and a model of a user, in which commands are called."""
     rng = np.random.default_rng(0)
-    rows = pd.DataFrame({"a": rng.normal(size=ROWS).round(4), "b": rng.normal(size=ROWS).round(4)})
+    rows = pd.DataFrame(
+        {"a": rng.normal(size=ROWS).round(4), "b": rng.normal(size=ROWS).round(4)}
+    )
     rows["y"] = (rows["a"] + rng.normal(size=ROWS)).round(4)
     rows.to_csv(tmp_path / "table.csv", index=False)
     model = sw.train({"n_estimators": 3}, sw.Dataset(rows[["a", "b"]], rows["y"]))
@@ -46,7 +62,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def call(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Call:
+def call(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Call:
     """Run a command in this process."""
 
     def do(line: str) -> SimpleNamespace:
@@ -64,7 +82,9 @@ def line_of(command: str, output: str) -> str:
 
 
 @pytest.mark.parametrize(("command", "ending"), CASES)
-def test_a_table_of_a_user_stays_whatever_its_name_is(call: Call, folder: Path, command: str, ending: str) -> None:
+def test_a_table_of_a_user_stays_whatever_its_name_is(
+    call: Call, folder: Path, command: str, ending: str
+) -> None:
     mine = b"id,name,amount\n1,Ann,20\n2,Bob,30\n"
     victim = folder / f"victim{ending}"
     victim.write_bytes(mine)
@@ -74,14 +94,21 @@ def test_a_table_of_a_user_stays_whatever_its_name_is(call: Call, folder: Path, 
     assert victim.read_bytes() == mine
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("holdout", "predict", "explain")])
-def test_a_name_that_ends_like_a_table_is_refused(call: Call, folder: Path, command: str) -> None:
+@pytest.mark.parametrize(
+    "command",
+    [name for name in COMMANDS if name not in ("holdout", "predict", "explain")],
+)
+def test_a_name_that_ends_like_a_table_is_refused(
+    call: Call, folder: Path, command: str
+) -> None:
     ended = call(line_of(command, "churn.csv"))
     assert ended.status == 2, ended.out + ended.err
     assert not (folder / "churn.csv").exists()
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("train", "convert")])
+@pytest.mark.parametrize(
+    "command", [name for name in COMMANDS if name not in ("train", "convert")]
+)
 def test_a_model_stays(call: Call, folder: Path, command: str) -> None:
     model = (folder / "model.sapwood").read_bytes()
     os.link(folder / "model.sapwood", folder / "precious.sapwood")
@@ -102,7 +129,9 @@ def test_a_folder_stays(call: Call, folder: Path, command: str, ending: str) -> 
 @pytest.mark.parametrize("command", list(COMMANDS))
 @pytest.mark.parametrize("force", ["", " --force"])
 @pytest.mark.parametrize("how", ["same", "link", "hard link"])
-def test_an_input_is_no_output(call: Call, folder: Path, command: str, force: str, how: str) -> None:
+def test_an_input_is_no_output(
+    call: Call, folder: Path, command: str, force: str, how: str
+) -> None:
     taken = "model.sapwood" if command == "convert" else "table.csv"
     before = (folder / taken).read_bytes()
     output = taken
@@ -115,7 +144,9 @@ def test_an_input_is_no_output(call: Call, folder: Path, command: str, force: st
 
 
 @pytest.mark.parametrize(("command", "ending"), CASES)
-def test_the_same_command_may_be_repeated(call: Call, folder: Path, command: str, ending: str) -> None:
+def test_the_same_command_may_be_repeated(
+    call: Call, folder: Path, command: str, ending: str
+) -> None:
     for _ in range(2):
         ended = call(line_of(command, f"result{ending}"))
         assert ended.status == 0, ended.err
@@ -123,14 +154,18 @@ def test_the_same_command_may_be_repeated(call: Call, folder: Path, command: str
 
 
 @pytest.mark.parametrize(("command", "ending"), CASES)
-def test_force_replaces_a_file_of_another_kind(call: Call, folder: Path, command: str, ending: str) -> None:
+def test_force_replaces_a_file_of_another_kind(
+    call: Call, folder: Path, command: str, ending: str
+) -> None:
     (folder / f"old{ending}").write_bytes(b"old")
     ended = call(line_of(command, f"old{ending}") + " --force")
     assert ended.status == 0, ended.err
     assert not (folder / f"old{ending}").read_bytes().startswith(b"old")
 
 
-def test_held_out_rows_do_not_replace_other_rows_with_the_same_columns(call: Call, folder: Path) -> None:
+def test_held_out_rows_do_not_replace_other_rows_with_the_same_columns(
+    call: Call, folder: Path
+) -> None:
     rows = (folder / "table.csv").read_text().splitlines()
     (folder / "test.csv").write_text("\n".join(rows[:10]) + "\n")
     before = (folder / "test.csv").read_bytes()
@@ -140,14 +175,21 @@ def test_held_out_rows_do_not_replace_other_rows_with_the_same_columns(call: Cal
 
 
 @pytest.mark.parametrize(
-    "line", ["predict model.sapwood - -q -o table.csv --force", "train - -t y -q -o table.csv --force"]
+    "line",
+    [
+        "predict model.sapwood - -q -o table.csv --force",
+        "train - -t y -q -o table.csv --force",
+    ],
 )
 def test_standard_input_is_no_output(folder: Path, line: str) -> None:
     before = (folder / "table.csv").read_bytes()
     with open(folder / "table.csv", "rb") as file:
         program = "from sapwood.cli import main; main()"
         ended = subprocess.run(
-            [sys.executable, "-c", program, *line.split()], stdin=file, capture_output=True, text=True
+            [sys.executable, "-c", program, *line.split()],
+            stdin=file,
+            capture_output=True,
+            text=True,
         )
     assert ended.returncode == 2, ended.stderr
     assert "standard input" in ended.stderr
@@ -155,7 +197,9 @@ def test_standard_input_is_no_output(folder: Path, line: str) -> None:
 
 
 def test_a_checkpoint_is_no_other_output(call: Call, folder: Path) -> None:
-    ended = call("train table.csv -t y --rounds 2 --quality none -p checkpoint=x.sapwood -o x.sapwood")
+    ended = call(
+        "train table.csv -t y --rounds 2 --quality none -p checkpoint=x.sapwood -o x.sapwood"
+    )
     assert ended.status == 2
     assert not (folder / "x.sapwood").exists()
 
@@ -180,7 +224,9 @@ def test_what_cannot_be_done_is_refused(call: Call, folder: Path, line: str) -> 
     assert sorted(os.listdir(folder)) == before
 
 
-def test_a_name_that_no_force_can_change_is_not_offered_one(call: Call, folder: Path) -> None:
+def test_a_name_that_no_force_can_change_is_not_offered_one(
+    call: Call, folder: Path
+) -> None:
     assert "--force" not in call("predict model.sapwood table.csv -o x.csv.gz").err
 
 
@@ -208,7 +254,7 @@ def test_predictions_reach_a_pipe(call: Call, folder: Path) -> None:
     assert (folder / "pipe").is_fifo()
 
 
-# ---- Python ---------------------------------------------------------------------------------------------------------
+# ---- Python --------------------------------------------------------------------------
 
 
 def writers(folder: Path) -> dict[str, tuple[Callable[..., object], str]]:
@@ -226,7 +272,10 @@ def writers(folder: Path) -> dict[str, tuple[Callable[..., object], str]]:
         "Booster.export to C": (booster.export, ".c"),
         "Booster.export to JSON": (booster.export, ".json"),
         "Booster.export to ONNX": (booster.export, ".onnx"),
-        "Booster.report": (lambda path, **more: booster.report(X, y, path, **more), ".html"),
+        "Booster.report": (
+            lambda path, **more: booster.report(X, y, path, **more),
+            ".html",
+        ),
         "report": (lambda path, **more: report(booster, X, y, path, **more), ".html"),
         "Dataset.save": (data.save, ".sapwood"),
         "SapwoodRegressor.save_model": (model.save_model, ".sapwood"),
@@ -251,9 +300,13 @@ def test_python_replaces_nothing_of_another_kind(folder: Path, name: str) -> Non
     write(victim)  # a file of the same kind is replaced
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith("save_model")])
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if not name.endswith("save_model")]
+)
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".xlsx", ".py"])
-def test_python_refuses_names_of_other_kinds(folder: Path, name: str, ending: str) -> None:
+def test_python_refuses_names_of_other_kinds(
+    folder: Path, name: str, ending: str
+) -> None:
     write, _ = writers(folder)[name]
     with pytest.raises(ParameterError):
         write(folder / f"new{ending}")
@@ -267,12 +320,19 @@ def test_a_model_does_not_replace_a_dataset(folder: Path) -> None:
 
 
 def test_every_function_that_writes_is_walked() -> None:
-    """Public functions with an argument that is a path to write to: new ones belong into `writers`."""
-    classes = [value for name in sw.__all__ if inspect.isclass(value := getattr(sw, name))]
+    """Public functions with an argument that is a path to write to: new ones belong
+    into `writers`.
+    """
+    classes = [
+        value for name in sw.__all__ if inspect.isclass(value := getattr(sw, name))
+    ]
     found = set()
     for owner in classes:
         for name, method in inspect.getmembers(owner, inspect.isfunction):
-            if not name.startswith("_") and "path" in inspect.signature(method).parameters:
+            if (
+                not name.startswith("_")
+                and "path" in inspect.signature(method).parameters
+            ):
                 found.add(name)
     readers = {"load_model"}
     assert found - readers == {"save", "save_model", "export", "report"}

@@ -1,4 +1,6 @@
-"""`import sapwood`: every public name, none of the libraries that only some people need, and quickly."""
+"""`import sapwood`: every public name, none of the libraries that only some people
+need, and quickly.
+"""
 
 import subprocess
 import sys
@@ -22,8 +24,21 @@ def test_other_names_are_not() -> None:
 
 def test_import_loads_nothing_but_python() -> None:
     code = "import sys, sapwood; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    heavy = {"numpy", "pandas", "polars", "pyarrow", "narwhals", "sklearn", "matplotlib", "cupy", "dask", "safetensors"}
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    heavy = {
+        "numpy",
+        "pandas",
+        "polars",
+        "pyarrow",
+        "narwhals",
+        "sklearn",
+        "matplotlib",
+        "cupy",
+        "dask",
+        "safetensors",
+    }
     assert "sapwood" in loaded and not heavy & set(loaded)
 
 
@@ -34,13 +49,21 @@ def test_training_on_an_array_loads_no_table_library() -> None:
         "sapwood.train({'n_estimators': 1}, data).predict(np.eye(4))\n"
         "print(*{'pandas', 'polars', 'pyarrow', 'matplotlib', 'cupy', 'dask'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == []
 
 
 @pytest.mark.parametrize(
     ("name", "x", "y"),
-    [("exp", 1.0, np.e), ("log", np.e, 1.0), ("log1p", 0.0, 0.0), ("expm1", 0.0, 0.0), ("sigmoid", 0.0, 0.5)],
+    [
+        ("exp", 1.0, np.e),
+        ("log", np.e, 1.0),
+        ("log1p", 0.0, 0.0),
+        ("expm1", 0.0, 0.0),
+        ("sigmoid", 0.0, 0.5),
+    ],
 )
 def test_elementary_functions_keep_the_shape(name: str, x: float, y: float) -> None:
     function = getattr(sapwood.math, name)

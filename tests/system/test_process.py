@@ -1,4 +1,5 @@
-"""How the library behaves in someone else's process: signals, forks, threads, limits, memory.
+"""How the library behaves in someone else's process: signals, forks, threads, limits,
+memory.
 
 What may hang or kill its process runs in one of its own, under a time limit.
 """
@@ -21,7 +22,8 @@ from sapwood.errors import ParameterError
 
 LINUX = sys.platform == "linux"
 
-# What every script below begins with: a task whose fingerprint is known, and large enough to wake the pool.
+# What every script below begins with: a task whose fingerprint is known, and large
+# enough to wake the pool.
 PREAMBLE = """
 import os, resource, signal, sys, threading, time
 import numpy as np
@@ -42,11 +44,17 @@ def n_threads():
 
 
 def run(script: str, *arguments: str, seconds: float = 120) -> str:
-    """Run a script in its own process; what it printed. It must end in time and with status 0."""
+    """Run a script in its own process; what it printed. It must end in time and with
+    status 0.
+    """
     command = [sys.executable, "-W", "ignore", "-c", PREAMBLE + script, *arguments]
     env = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=env)
-    assert done.returncode == 0, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=seconds, env=env
+    )
+    assert done.returncode == 0, (
+        f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
+    )
     return done.stdout.strip()
 
 
@@ -56,7 +64,8 @@ def expected() -> str:
     return run("print(fit().fingerprint())")
 
 
-# ------------------------------------------------------------------------------------------------ interruption
+# --------------------------------------------------------------------------------------
+# interruption
 LONG_CALLS = {
     "a fit": "lambda: fit(n_estimators=1_000_000)",
     "binning": "lambda: sapwood.Dataset(np.broadcast_to(rng.random((200_000, 1)), (200_000, 1000)), n_jobs=2)",
@@ -103,12 +112,21 @@ def test_an_error_in_user_code_comes_out_as_it_is(where: str) -> None:
 
     X = np.arange(20.0).reshape(10, 2)
     data = sapwood.Dataset(X, X[:, 0])
-    params: dict[str, Any] = {"n_estimators": 2, **({"eval_metric": fail} if where == "metric" else {})}
+    params: dict[str, Any] = {
+        "n_estimators": 2,
+        **({"eval_metric": fail} if where == "metric" else {}),
+    }
     with pytest.raises(Own, match="from the user"):
-        sapwood.train(params, data, valid=[data], callbacks=[fail] if where == "callback" else None)
+        sapwood.train(
+            params,
+            data,
+            valid=[data],
+            callbacks=[fail] if where == "callback" else None,
+        )
 
 
-# -------------------------------------------------------------------------------------------------- processes
+# --------------------------------------------------------------------------------------
+# processes
 def test_fork_then_train_in_the_child(expected: str) -> None:
     script = """
 fit()
@@ -167,7 +185,12 @@ if __name__ == "__main__":
     path = tmp_path / "script.py"
     path.write_text(PREAMBLE + script)
     command = [sys.executable, "-W", "ignore", path, method]
-    assert subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout.strip() == expected
+    assert (
+        subprocess.run(
+            command, capture_output=True, text=True, timeout=120, check=True
+        ).stdout.strip()
+        == expected
+    )
 
 
 @pytest.mark.parametrize("use", ["a daemon thread at exit", "an exit handler"])
@@ -176,11 +199,14 @@ def test_use_while_the_interpreter_goes_away(use: str) -> None:
 threading.Thread(target=lambda: fit(n_estimators=1_000_000), daemon=True).start()
 time.sleep(0.5)
 """
-    handler = "import atexit; fit(); atexit.register(lambda: print(fit().fingerprint()))"
+    handler = (
+        "import atexit; fit(); atexit.register(lambda: print(fit().fingerprint()))"
+    )
     run(daemon if "daemon" in use else handler)
 
 
-# ---------------------------------------------------------------------------------------------------- threads
+# --------------------------------------------------------------------------------------
+# threads
 def task(seed: int, n_rows: int = 5_000) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n_rows, 8))
@@ -190,7 +216,9 @@ def task(seed: int, n_rows: int = 5_000) -> tuple[Any, Any]:
 def fingerprint(seed: int, n_jobs: int) -> str:
     X, y = task(seed)
     data = sapwood.Dataset(X, y, n_jobs=n_jobs)
-    return sapwood.train({"n_estimators": 10, "subsample": 0.8, "n_jobs": n_jobs}, data).fingerprint()
+    return sapwood.train(
+        {"n_estimators": 10, "subsample": 0.8, "n_jobs": n_jobs}, data
+    ).fingerprint()
 
 
 @pytest.mark.threads
@@ -211,7 +239,9 @@ def test_sixteen_threads_predict_with_one_model(n_jobs: int) -> None:
 
     def predict(_: int) -> bool:
         gate.wait()
-        return all(np.array_equal(booster.predict(X, n_jobs=n_jobs), alone) for _ in range(3))
+        return all(
+            np.array_equal(booster.predict(X, n_jobs=n_jobs), alone) for _ in range(3)
+        )
 
     with ThreadPoolExecutor(16) as threads:
         assert all(threads.map(predict, range(16)))
@@ -233,7 +263,11 @@ def test_a_fit_and_predictions_at_the_same_time() -> None:
 def test_two_threads_fit_the_same_estimator() -> None:
     X, y = task(0)
     model = sapwood.SapwoodRegressor(n_estimators=10, n_jobs=2)
-    expected = sapwood.SapwoodRegressor(n_estimators=10, n_jobs=1).fit(X, y).booster_.fingerprint()
+    expected = (
+        sapwood.SapwoodRegressor(n_estimators=10, n_jobs=1)
+        .fit(X, y)
+        .booster_.fingerprint()
+    )
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(lambda _: model.fit(X, y), range(4)))
     assert model.booster_.fingerprint() == expected
@@ -244,11 +278,17 @@ def test_datasets_are_shared_between_fits() -> None:
     X, y = task(0)
     data = sapwood.Dataset(X, y)
     with ThreadPoolExecutor(3) as threads:
-        fits = threads.map(lambda n: sapwood.train({"n_estimators": 5, "n_jobs": n}, data).fingerprint(), (1, 2, 3))
+        fits = threads.map(
+            lambda n: sapwood.train(
+                {"n_estimators": 5, "n_jobs": n}, data
+            ).fingerprint(),
+            (1, 2, 3),
+        )
         assert len(set(fits)) == 1
 
 
-# ----------------------------------------------------------------------------------------------------- limits
+# --------------------------------------------------------------------------------------
+# limits
 @pytest.mark.skipif(not LINUX, reason="counts threads in /proc")
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
 def test_n_jobs_is_the_number_of_threads(n_jobs: int, expected: str) -> None:
@@ -276,7 +316,16 @@ print(threads.threads(None), fit(None).fingerprint(), host.n_workers())
 
 def test_n_jobs_of_every_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "available", lambda: 8)
-    assert [threads.threads(n) for n in (None, -1, -2, -100, 1, 8, 9, 1000)] == [8, 8, 7, 1, 1, 8, 9, 32]
+    assert [threads.threads(n) for n in (None, -1, -2, -100, 1, 8, 9, 1000)] == [
+        8,
+        8,
+        7,
+        1,
+        1,
+        8,
+        9,
+        32,
+    ]
     monkeypatch.setattr(threads, "available", lambda: 128)
     assert threads.threads(1000) == 256
     with pytest.raises(ParameterError, match="n_jobs=0"):
@@ -290,15 +339,27 @@ QUOTAS: dict[str, tuple[str, dict[str, str], int]] = {
     "no limit": ("0::/", {"cpu.max": "max 100000"}, 64),
     "a period of 0": ("0::/", {"cpu.max": "100000 0"}, 64),
     "no file": ("0::/a/b", {}, 64),
-    "the tightest of the path": ("0::/a/b", {"a/cpu.max": "300000 100000", "a/b/cpu.max": "max 100000"}, 3),
-    "version 1": ("4:cpu:/a", {**V1, "cpu/a/cpu.cfs_quota_us": "400000", "cpu/a/cpu.cfs_period_us": "100000"}, 4),
+    "the tightest of the path": (
+        "0::/a/b",
+        {"a/cpu.max": "300000 100000", "a/b/cpu.max": "max 100000"},
+        3,
+    ),
+    "version 1": (
+        "4:cpu:/a",
+        {**V1, "cpu/a/cpu.cfs_quota_us": "400000", "cpu/a/cpu.cfs_period_us": "100000"},
+        4,
+    ),
     "version 1, no limit": ("4:cpu:/", V1, 64),
 }
 
 
 @pytest.mark.parametrize(("own", "files", "cpus"), QUOTAS.values(), ids=QUOTAS)
 def test_the_quota_of_the_cgroup(
-    own: str, files: dict[str, str], cpus: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own: str,
+    files: dict[str, str],
+    cpus: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tmp_path / "own").write_text(own + "\n")
     for name, text in files.items():
@@ -306,8 +367,12 @@ def test_the_quota_of_the_cgroup(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text + "\n")
     quota: Callable[..., int] = threads.quota
-    monkeypatch.setattr(threads, "quota", lambda: quota(tmp_path / "own", tmp_path / "mount"))
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
+    monkeypatch.setattr(
+        threads, "quota", lambda: quota(tmp_path / "own", tmp_path / "mount")
+    )
+    monkeypatch.setattr(
+        os, "sched_getaffinity", lambda _: set(range(64)), raising=False
+    )
     assert threads.available() == cpus
 
 

@@ -1,4 +1,6 @@
-"""The report in a real browser: sections, controls, no error, nothing loaded, both themes, no script, print."""
+"""The report in a real browser: sections, controls, no error, nothing loaded, both
+themes, no script, print.
+"""
 
 import shutil
 from collections.abc import Iterator
@@ -17,27 +19,46 @@ pytestmark = pytest.mark.nightly
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(0)
-    X = pd.DataFrame({"size": rng.uniform(20, 120, 800), "city": rng.choice(["Bern", "Lyon"], 800)})
-    y = np.where(X["size"] * 10 + 300 * (X["city"] == "Bern") + rng.normal(0, 90, 800) > 800, "dear", "cheap")
+    X = pd.DataFrame(
+        {"size": rng.uniform(20, 120, 800), "city": rng.choice(["Bern", "Lyon"], 800)}
+    )
+    y = np.where(
+        X["size"] * 10 + 300 * (X["city"] == "Bern") + rng.normal(0, 90, 800) > 800,
+        "dear",
+        "cheap",
+    )
     path = tmp_path_factory.mktemp("report") / "report.html"
-    sw.SapwoodClassifier(n_estimators=30).fit(X[:500], y[:500]).report(X[500:], y[500:], path)
+    sw.SapwoodClassifier(n_estimators=30).fit(X[:500], y[:500]).report(
+        X[500:], y[500:], path
+    )
     return path
 
 
 def _browser(*arguments: str) -> Any:
     selenium = pytest.importorskip("selenium", reason="selenium drives the browser")
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    program = shutil.which("chromium")
+    driver = shutil.which("chromedriver")
     if program is None or driver is None:
-        pytest.skip("there is no chromium with its driver (Debian: chromium, chromium-driver)")
+        pytest.skip(
+            "there is no chromium with its driver (Debian: chromium, chromium-driver)"
+        )
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
     assert selenium
     options = webdriver.ChromeOptions()
     options.binary_location = program
-    for one in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1200,900", *arguments):
+    for one in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--window-size=1200,900",
+        *arguments,
+    ):
         options.add_argument(one)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    options.set_capability(
+        "goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"}
+    )
     return webdriver.Chrome(options=options, service=Service(driver))
 
 
@@ -51,7 +72,11 @@ def browser(page: Path) -> Iterator[Any]:
 
 def test_no_error_and_nothing_loaded(browser: Any) -> None:
     assert browser.get_log("browser") == []
-    asked = [entry["message"] for entry in browser.get_log("performance") if "requestWillBeSent" in entry["message"]]
+    asked = [
+        entry["message"]
+        for entry in browser.get_log("performance")
+        if "requestWillBeSent" in entry["message"]
+    ]
     assert not [one for one in asked if '"url":"http' in one]
 
 
@@ -59,13 +84,17 @@ def test_sections_are_there_and_links_lead_to_them(browser: Any) -> None:
     links = browser.find_elements("css selector", "nav a")
     assert len(links) == 10
     for link in links:
-        target = browser.find_element("id", link.get_attribute("href").partition("#")[2])
+        target = browser.find_element(
+            "id", link.get_attribute("href").partition("#")[2]
+        )
         assert target.find_element("tag name", "h2").text
     sizes = browser.execute_script(
         "return [...document.querySelectorAll('svg')].map(s => s.getBoundingClientRect().width)"
     )
     assert len(sizes) > 8
-    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    assert browser.execute_script(
+        "return document.documentElement.scrollWidth <= window.innerWidth"
+    )
 
 
 @pytest.mark.parametrize("what", ["row", "tree"])
@@ -77,7 +106,8 @@ def test_pickers_show_one_at_a_time(browser: Any, what: str) -> None:
     picker.find_element("css selector", "button[aria-label^=Next]").click()
     assert [block.is_displayed() for block in blocks].index(True) == 1
     browser.execute_script(
-        "const s = arguments[0].querySelector('select'); s.value = '2'; s.dispatchEvent(new Event('change'))", picker
+        "const s = arguments[0].querySelector('select'); s.value = '2'; s.dispatchEvent(new Event('change'))",
+        picker,
     )
     assert [block.is_displayed() for block in blocks].index(True) == 2
     for _ in range(3):
@@ -87,7 +117,11 @@ def test_pickers_show_one_at_a_time(browser: Any, what: str) -> None:
 
 def test_light_and_dark(browser: Any) -> None:
     def color() -> str:
-        return str(browser.execute_script("return getComputedStyle(document.body).backgroundColor"))
+        return str(
+            browser.execute_script(
+                "return getComputedStyle(document.body).backgroundColor"
+            )
+        )
 
     before = color()
     browser.find_element("id", "theme").click()
@@ -98,8 +132,12 @@ def test_light_and_dark(browser: Any) -> None:
 
 def test_it_prints_on_white(browser: Any) -> None:
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    color = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
-    hidden = browser.execute_script("return getComputedStyle(document.querySelector('nav')).display")
+    color = browser.execute_script(
+        "return getComputedStyle(document.body).backgroundColor"
+    )
+    hidden = browser.execute_script(
+        "return getComputedStyle(document.querySelector('nav')).display"
+    )
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     assert color == "rgb(255, 255, 255)" and hidden == "none"
     assert len(browser.execute_cdp_cmd("Page.printToPDF", {})["data"]) > 10_000
@@ -110,7 +148,9 @@ def test_without_javascript_everything_can_be_opened(page: Path) -> None:
     try:
         driver.get(page.as_uri())
         details = driver.find_elements("css selector", ".picker details.pick")
-        assert len(details) > 6 and all(one.find_element("tag name", "summary").is_displayed() for one in details)
+        assert len(details) > 6 and all(
+            one.find_element("tag name", "summary").is_displayed() for one in details
+        )
         assert not driver.find_elements("css selector", ".chooser")
         assert not driver.find_element("id", "theme").is_displayed()
     finally:

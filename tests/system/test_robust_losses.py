@@ -1,4 +1,6 @@
-"""Huber and absolute loss resist gross outliers among the training labels; `benchmarks/outliers.py` measures."""
+"""Huber and absolute loss resist gross outliers among the training labels;
+`benchmarks/outliers.py` measures.
+"""
 
 import importlib
 from pathlib import Path
@@ -18,10 +20,15 @@ def outliers(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 @pytest.mark.pairwise(1)
 @pytest.mark.parametrize("factor", [10.0, 100.0])
 @pytest.mark.parametrize("name", ["california_housing", "bike_sharing", "protein"])
-def test_outliers_spoil_squared_error_only(outliers: ModuleType, name: str, factor: float) -> None:
-    """Mean absolute and root mean squared error: 10 % lower than squared error's, 5 % above clean labels' at most."""
+def test_outliers_spoil_squared_error_only(
+    outliers: ModuleType, name: str, factor: float
+) -> None:
+    """Mean absolute and root mean squared error: 10 % lower than squared error's, 5 %
+    above clean labels' at most.
+    """
     squared = outliers.mean_errors(name, "squared_error", factor)
     for loss in ("huber", "adaptive_huber", "absolute_error"):
-        clean, spoilt = outliers.mean_errors(name, loss, 1.0), outliers.mean_errors(name, loss, factor)
+        clean = outliers.mean_errors(name, loss, 1.0)
+        spoilt = outliers.mean_errors(name, loss, factor)
         assert (spoilt < 0.9 * squared).all(), (loss, spoilt / squared)
         assert (spoilt < 1.05 * clean).all(), (loss, spoilt / clean)

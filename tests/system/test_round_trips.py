@@ -1,4 +1,6 @@
-"""Nothing is lost: a model of every kind is saved, pickled, copied and read again, byte for byte."""
+"""Nothing is lost: a model of every kind is saved, pickled, copied and read again, byte
+for byte.
+"""
 
 import copy
 import dataclasses
@@ -37,7 +39,10 @@ from sapwood.model import Booster
 from sapwood.model.io import VERSION
 from sapwood.params import TABLE
 
-pytestmark = [pytest.mark.filterwarnings("ignore::UserWarning"), pytest.mark.filterwarnings("ignore::FutureWarning")]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
 
 
 def predictions(model: Booster, table: Any) -> Any:
@@ -55,9 +60,13 @@ def check_copies(model: Booster, table: Any, folder: Path) -> None:
     joblib.dump(model, dumped)
     file = io.BytesIO(raw)
     copies = {
-        "load": sw.load(path), "bytes": sw.load(raw), "file": sw.load(file), "joblib": joblib.load(dumped),
-        "copy": copy.copy(model), "deepcopy": copy.deepcopy(model),
-    }  # fmt: skip
+        "load": sw.load(path),
+        "bytes": sw.load(raw),
+        "file": sw.load(file),
+        "joblib": joblib.load(dumped),
+        "copy": copy.copy(model),
+        "deepcopy": copy.deepcopy(model),
+    }
     if model.transform is None:
         copies["pickle"] = pickle.loads(pickle.dumps(model))
     copies["cloudpickle"] = cloudpickle.loads(cloudpickle.dumps(model))
@@ -88,9 +97,17 @@ def outputs(estimator: Any, table: Any) -> list[Any]:
         "predict_cumulative_hazard",
         "apply",
     )
-    found = [np.asarray(getattr(estimator, name)(table)) for name in methods if hasattr(estimator, name)]
+    found = [
+        np.asarray(getattr(estimator, name)(table))
+        for name in methods
+        if hasattr(estimator, name)
+    ]
     if hasattr(estimator, "calibration_"):
-        found.append(getattr(estimator, "interval", getattr(estimator, "predict_set", None))(table, 0.5))
+        found.append(
+            getattr(estimator, "interval", getattr(estimator, "predict_set", None))(
+                table, 0.5
+            )
+        )
     return found
 
 
@@ -119,10 +136,14 @@ def test_an_estimator_of_every_kind_comes_back(kind: str, tmp_path: Path) -> Non
     joblib.dump(estimator, tmp_path / "estimator")
     estimator.save_model(tmp_path / "model")
     copies = {
-        "pickle": pickle.loads(pickle.dumps(estimator)), "deepcopy": copy.deepcopy(estimator),
-        "joblib": joblib.load(tmp_path / "estimator"), "cloudpickle": cloudpickle.loads(cloudpickle.dumps(estimator)),
-        "load_model": type(estimator)(**estimator.get_params()).load_model(tmp_path / "model"),
-    }  # fmt: skip
+        "pickle": pickle.loads(pickle.dumps(estimator)),
+        "deepcopy": copy.deepcopy(estimator),
+        "joblib": joblib.load(tmp_path / "estimator"),
+        "cloudpickle": cloudpickle.loads(cloudpickle.dumps(estimator)),
+        "load_model": type(estimator)(**estimator.get_params()).load_model(
+            tmp_path / "model"
+        ),
+    }
     for way, other in copies.items():
         assert other.booster_.to_bytes() == estimator.booster_.to_bytes(), way
         after = outputs(other, table)
@@ -135,13 +156,19 @@ def test_an_estimator_of_every_kind_comes_back(kind: str, tmp_path: Path) -> Non
     same = clone(estimator).get_params()
     assert same.keys() == unfitted.keys()
     for name in same:
-        np.testing.assert_equal(repr(same[name]), repr(unfitted[name])) if name != "random_state" else None
+        np.testing.assert_equal(
+            repr(same[name]), repr(unfitted[name])
+        ) if name != "random_state" else None
 
 
 def test_an_encoder_comes_back(tmp_path: Path) -> None:
     encoder = sw.OrderedTargetEncoder().fit(FRAME[["few", "code"]].astype(str), BINARY)
     joblib.dump(encoder, tmp_path / "encoder")
-    for other in (pickle.loads(pickle.dumps(encoder)), copy.deepcopy(encoder), joblib.load(tmp_path / "encoder")):
+    for other in (
+        pickle.loads(pickle.dumps(encoder)),
+        copy.deepcopy(encoder),
+        joblib.load(tmp_path / "encoder"),
+    ):
         table = FRAME[["few", "code"]].astype(str)
         np.testing.assert_array_equal(other.transform(table), encoder.transform(table))
 
@@ -152,19 +179,27 @@ def test_a_dataset_of_every_kind_comes_back(kind: str, tmp_path: Path) -> None:
     data.save(tmp_path / "data")
     joblib.dump(data, tmp_path / "dumped")
     copies = {
-        "load": sw.Dataset.load(tmp_path / "data"), "pickle": pickle.loads(pickle.dumps(data)),
-        "deepcopy": copy.deepcopy(data), "joblib": joblib.load(tmp_path / "dumped"), "copy": copy.copy(data),
-    }  # fmt: skip
+        "load": sw.Dataset.load(tmp_path / "data"),
+        "pickle": pickle.loads(pickle.dumps(data)),
+        "deepcopy": copy.deepcopy(data),
+        "joblib": joblib.load(tmp_path / "dumped"),
+        "copy": copy.copy(data),
+    }
     for way, other in copies.items():
         assert other.fingerprint() == data.fingerprint(), way
         assert other._pack() == data._pack(), way
         if data.label is not None:
-            params = {**LEAST, "linear_leaves": data.linear_leaves, "tree_method": data.tree_method}
+            params = {
+                **LEAST,
+                "linear_leaves": data.linear_leaves,
+                "tree_method": data.tree_method,
+            }
             one, same = (sw.train(params, rows) for rows in (data, other))
             assert one.to_bytes() == same.to_bytes(), way
 
 
-# What a file cannot hold is refused by the writer, and nothing that it writes by the reader.
+# What a file cannot hold is refused by the writer, and nothing that it writes by the
+# reader.
 
 
 def test_a_model_of_scheduled_rates_says_so_and_goes_on() -> None:
@@ -173,7 +208,10 @@ def test_a_model_of_scheduled_rates_says_so_and_goes_on() -> None:
     whole = sw.train({**LEAST, "n_estimators": 6, "learning_rate": rates}, data)
     first = sw.load(sw.train({**LEAST, "learning_rate": rates}, data).to_bytes())
     assert first.params["learning_rate"] == "scheduled"
-    assert sw.train({**LEAST, "learning_rate": rates}, data, init_model=first).to_bytes() == whole.to_bytes()
+    assert (
+        sw.train({**LEAST, "learning_rate": rates}, data, init_model=first).to_bytes()
+        == whole.to_bytes()
+    )
     assert few(sw.SapwoodRegressor).fit(X, SCORE, init_model=first).n_iter_ == 6
 
 
@@ -185,10 +223,15 @@ def test_a_model_of_scheduled_rates_says_so_and_goes_on() -> None:
         ({"reg_lambda": np.inf}, "reg_lambda=inf is no value of JSON"),
         ({"mine": {1: 2}}, "mine={1: 2} is no value of JSON"),
         ({"mine": [X]}, "is no value of JSON"),
-        ({"forced_splits": "splits.json"}, "is a path; a model file holds the splits themselves"),
+        (
+            {"forced_splits": "splits.json"},
+            "is a path; a model file holds the splits themselves",
+        ),
     ],
 )
-def test_parameters_that_no_file_can_hold_are_refused_at_the_save(params: Any, message: str, tmp_path: Path) -> None:
+def test_parameters_that_no_file_can_hold_are_refused_at_the_save(
+    params: Any, message: str, tmp_path: Path
+) -> None:
     model, _ = trained({})
     odd = dataclasses.replace(model, params={**model.params, **params})
     with pytest.raises(ModelFormatError, match=message):
@@ -200,7 +243,9 @@ def test_the_reader_opens_no_file_that_a_model_names(tmp_path: Path) -> None:
     splits = tmp_path / "splits.json"
     splits.write_text('{"feature": 0, "threshold": 0}')
     model, _ = trained({})
-    arrays, fields = container.unpack(model.to_bytes(), "model", VERSION, ModelFormatError)
+    arrays, fields = container.unpack(
+        model.to_bytes(), "model", VERSION, ModelFormatError
+    )
     fields["params"]["forced_splits"] = str(splits)
     with pytest.raises(ModelFormatError, match="is a path"):
         sw.load(container.pack("model", VERSION, arrays, fields))
@@ -220,7 +265,9 @@ def test_best_round_of_a_callback_is_an_integer() -> None:
         def __call__(self, view: Any) -> None:
             pass
 
-    with pytest.raises(ParameterError, match="is no integer; give the number of rounds to keep"):
+    with pytest.raises(
+        ParameterError, match="is no integer; give the number of rounds to keep"
+    ):
         watched({}, callbacks=[Half()])
     model, _ = watched({}, callbacks=[Stopper()])
     assert type(model.best_round) is int

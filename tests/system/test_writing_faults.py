@@ -1,4 +1,6 @@
-"""Kills and faults of disks while files are written: the old file or the new one, never neither."""
+"""Kills and faults of disks while files are written: the old file or the new one, never
+neither.
+"""
 
 import os
 import resource
@@ -19,7 +21,13 @@ FAULTS = Path(__file__).parent / "faults"
 sys.path.insert(0, str(FAULTS))
 import writers  # noqa: E402
 
-KILLS = {"predict": ".csv", "explain": ".csv", "convert": ".c", "report": ".html", "train": ".sapwood"}
+KILLS = {
+    "predict": ".csv",
+    "explain": ".csv",
+    "convert": ".c",
+    "report": ".html",
+    "train": ".sapwood",
+}
 N_KILLS = 20  # of each command
 
 
@@ -35,7 +43,9 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
-    """A folder that another user may reach; that of pytest belongs to one user alone."""
+    """A folder that another user may reach; that of pytest belongs to one user
+    alone.
+    """
     with tempfile.TemporaryDirectory() as made:
         Path(made).chmod(0o755)
         yield Path(made)
@@ -44,7 +54,10 @@ def tmp_path() -> Iterator[Path]:
 def sapwood(*words: str) -> "subprocess.Popen[str]":
     program = "import sys; from sapwood.cli import main; main()"
     return subprocess.Popen(
-        [sys.executable, "-c", program, *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", program, *words],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
 
 
@@ -52,11 +65,15 @@ def leftovers(path: Path) -> list[str]:
     return [name for name in os.listdir(path) if LEFTOVER.fullmatch(name)]
 
 
-# ---- kill -9 --------------------------------------------------------------------------------------------------------
+# ---- kill -9 -------------------------------------------------------------------------
 
 
-def kill_while_writing(words: list[str], path: Path, share: float, seconds: float) -> bool:
-    """Kill a command at a share of the time that it takes to write; whether it was writing when it was killed."""
+def kill_while_writing(
+    words: list[str], path: Path, share: float, seconds: float
+) -> bool:
+    """Kill a command at a share of the time that it takes to write; whether it was
+    writing when it was killed.
+    """
     process = sapwood(*words)
     while process.poll() is None and not leftovers(path.parent):
         time.sleep(0.0005)
@@ -82,7 +99,9 @@ def seconds_to_write(words: list[str], path: Path) -> float:
 
 
 def check_kills(folder: Path, tmp_path: Path, name: str, times: int) -> int:
-    """Kill a command while it replaces an old file; how often it was writing just then."""
+    """Kill a command while it replaces an old file; how often it was writing just
+    then.
+    """
     path = tmp_path / f"out{KILLS[name]}"
     words = writers.command(name, folder, path)
     seconds = seconds_to_write(words, path)
@@ -108,19 +127,36 @@ def test_a_killed_prediction_leaves_the_old_table(folder: Path, tmp_path: Path) 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", list(KILLS))
-def test_a_killed_command_leaves_the_old_file(folder: Path, tmp_path: Path, name: str) -> None:
-    print(f"{name}: {check_kills(folder, tmp_path, name, N_KILLS)} of {N_KILLS} kills hit the writing")
+def test_a_killed_command_leaves_the_old_file(
+    folder: Path, tmp_path: Path, name: str
+) -> None:
+    print(
+        f"{name}: {check_kills(folder, tmp_path, name, N_KILLS)} of {N_KILLS} kills hit the writing"
+    )
 
 
-# ---- Faults of disks ------------------------------------------------------------------------------------------------
+# ---- Faults of disks -----------------------------------------------------------------
 
 
 def write_in_child(
-    name: str, folder: Path, path: Path, user: str = "", before: Callable[[], object] | None = None
+    name: str,
+    folder: Path,
+    path: Path,
+    user: str = "",
+    before: Callable[[], object] | None = None,
 ) -> "subprocess.Popen[bytes]":
-    """Write by a function of Python in a child: as another user, or where something is done before."""
+    """Write by a function of Python in a child: as another user, or where something is
+    done before.
+    """
     return subprocess.Popen(
-        [sys.executable, str(FAULTS / "writers.py"), name, str(folder), str(path), user],
+        [
+            sys.executable,
+            str(FAULTS / "writers.py"),
+            name,
+            str(folder),
+            str(path),
+            user,
+        ],
         preexec_fn=before,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -146,18 +182,27 @@ def old_file(folder: Path, path: Path, name: str) -> bytes:
 
 
 def same_file(new: bytes, old: bytes) -> bool:
-    """Whether two files have the same beginning and end; a report says in its middle how many seconds it took."""
+    """Whether two files have the same beginning and end; a report says in its middle
+    how many seconds it took.
+    """
     return new[:10_000] == old[:10_000] and new[-1000:] == old[-1000:]
 
 
 ENDINGS = {"save": ".sapwood", "export": ".c", "html": ".html", "dataset": ".sapwood"}
-AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+AS_ROOT = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can become another user"
+)
 DAILY = ("save",)
-WRITERS = [pytest.param(name, marks=() if name in DAILY else pytest.mark.nightly) for name in ENDINGS]
+WRITERS = [
+    pytest.param(name, marks=() if name in DAILY else pytest.mark.nightly)
+    for name in ENDINGS
+]
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_full_disk_leaves_the_old_file(folder: Path, tmp_path: Path, name: str) -> None:
+def test_a_full_disk_leaves_the_old_file(
+    folder: Path, tmp_path: Path, name: str
+) -> None:
     path = tmp_path / f"out{ENDINGS[name]}"
     old = old_file(folder, path, name)
     error = error_of(write_in_child(name, folder, path, before=limit_files))
@@ -167,7 +212,9 @@ def test_a_full_disk_leaves_the_old_file(folder: Path, tmp_path: Path, name: str
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_full_disk_leaves_nothing_new(folder: Path, tmp_path: Path, name: str) -> None:
+def test_a_full_disk_leaves_nothing_new(
+    folder: Path, tmp_path: Path, name: str
+) -> None:
     path = tmp_path / f"out{ENDINGS[name]}"
     error = error_of(write_in_child(name, folder, path, before=limit_files))
     assert "OSError" in error and str(path) in error, error
@@ -176,7 +223,9 @@ def test_a_full_disk_leaves_nothing_new(folder: Path, tmp_path: Path, name: str)
 
 @AS_ROOT
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_folder_that_is_read_only_leaves_the_old_file(folder: Path, tmp_path: Path, name: str) -> None:
+def test_a_folder_that_is_read_only_leaves_the_old_file(
+    folder: Path, tmp_path: Path, name: str
+) -> None:
     path = tmp_path / f"out{ENDINGS[name]}"
     old = old_file(folder, path, name)
     path.chmod(0o666)
@@ -188,7 +237,9 @@ def test_a_folder_that_is_read_only_leaves_the_old_file(folder: Path, tmp_path: 
 
 @AS_ROOT
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_file_of_another_user_that_is_read_only_stays(folder: Path, tmp_path: Path, name: str) -> None:
+def test_a_file_of_another_user_that_is_read_only_stays(
+    folder: Path, tmp_path: Path, name: str
+) -> None:
     path = tmp_path / f"out{ENDINGS[name]}"
     old = old_file(folder, path, name)
     path.chmod(0o444)
@@ -200,7 +251,9 @@ def test_a_file_of_another_user_that_is_read_only_stays(folder: Path, tmp_path: 
 
 @AS_ROOT
 @pytest.mark.parametrize("name", WRITERS)
-def test_the_leftover_of_another_user_stays(folder: Path, tmp_path: Path, name: str) -> None:
+def test_the_leftover_of_another_user_stays(
+    folder: Path, tmp_path: Path, name: str
+) -> None:
     path = tmp_path / f"out{ENDINGS[name]}"
     leftover = tmp_path / ".sapwood-0123456789abcdef.part"
     leftover.write_bytes(b"of root")
@@ -238,8 +291,12 @@ def test_a_pipe_gets_the_file(folder: Path, tmp_path: Path, name: str) -> None:
     assert path.is_fifo()
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
-@pytest.mark.parametrize("name", [param for param in WRITERS if param.values[0] != "export"])
+@pytest.mark.skipif(
+    not os.path.exists("/dev/full"), reason="the system has no /dev/full"
+)
+@pytest.mark.parametrize(
+    "name", [param for param in WRITERS if param.values[0] != "export"]
+)
 def test_a_full_device_raises(folder: Path, name: str) -> None:
     error = error_of(write_in_child(name, folder, Path("/dev/full")))
     assert "OSError" in error and "/dev/full" in error, error
@@ -259,7 +316,9 @@ def test_a_full_disk_names_the_path(folder: Path, tmp_path: Path, name: str) -> 
 
 
 @pytest.mark.parametrize("name", ["store", "checkpoint"])
-def test_a_pipe_in_the_place_of_a_store_or_checkpoint_is_refused(folder: Path, tmp_path: Path, name: str) -> None:
+def test_a_pipe_in_the_place_of_a_store_or_checkpoint_is_refused(
+    folder: Path, tmp_path: Path, name: str
+) -> None:
     os.mkfifo(tmp_path / "out")
     error = error_of(write_in_child(name, folder, tmp_path / "out"))
     assert "out" in error and "Error" in error, error

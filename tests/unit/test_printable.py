@@ -40,12 +40,18 @@ def test_characters_that_are_seen_remain(text: str) -> None:
     assert printable(text) == text
 
 
-def test_newlines_and_tabs_remain_in_text_of_several_lines_and_no_other_control() -> None:
+def test_newlines_and_tabs_remain_in_text_of_several_lines_and_no_other_control() -> (
+    None
+):
     assert printable("a\n\tb\r\x1b", lines=True) == "a\n\tb\\r\\x1b"
 
 
 def test_every_control_character_of_unicode_is_shown_as_an_escape() -> None:
-    controls = [chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) in ("Cc", "Cs", "Zl", "Zp")]
+    controls = [
+        chr(code)
+        for code in range(0x110000)
+        if unicodedata.category(chr(code)) in ("Cc", "Cs", "Zl", "Zp")
+    ]
     assert not [one for one in controls if one in printable(one)]
 
 

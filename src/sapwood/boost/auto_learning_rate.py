@@ -2,13 +2,17 @@
 
 In: the objective, the number of rows and rounds. Out: a rate.
 
-Source: catboost/libs/train_lib/options_helper.cpp; rate = exp(b) * rows^a * (rounds / 1000)^c, at most 0.5.
+Source: catboost/libs/train_lib/options_helper.cpp; rate = exp(b) * rows^a * (rounds /
+1000)^c, at most 0.5.
 """
 
 from sapwood.device import elementary
 
-MAX_RATE, OTHERS = 0.5, 0.03  # for all objectives; for those that were not fitted
-# objective, whether rounds are chosen by validation rows, whether scores start at the mean -> a, b, c
+# for all objectives; for those that were not fitted
+MAX_RATE = 0.5
+OTHERS = 0.03
+# objective, whether rounds are chosen by validation rows, whether scores start at the
+# mean -> a, b, c
 _FITTED = {
     ("logistic", True, True): (0.246, -5.127, -0.451),
     ("logistic", False, True): (0.408, -7.299, -0.928),
@@ -23,15 +27,21 @@ _FITTED = {
 }
 
 
-def automatic(objective: str, n_rows: int, n_rounds: int, watched: bool, from_mean: bool) -> float:
+def automatic(
+    objective: str, n_rows: int, n_rounds: int, watched: bool, from_mean: bool
+) -> float:
     """Find the learning rate, with 6 decimals.
 
-    ``watched``: validation rows choose the number of rounds. ``from_mean``: scores start at the constant that minimises
-    the loss.
+    ``watched``: validation rows choose the number of rounds. ``from_mean``: scores
+    start at the constant that minimises the loss.
     """
     found = _FITTED.get((objective, watched, from_mean and objective != "softmax"))
     if found is None:
         return OTHERS
     a, b, c = found
-    exponent = b + a * float(elementary.log(float(n_rows))) + c * float(elementary.log(n_rounds / 1000))
+    exponent = (
+        b
+        + a * float(elementary.log(float(n_rows)))
+        + c * float(elementary.log(n_rounds / 1000))
+    )
     return round(min(MAX_RATE, float(elementary.exp(exponent))), 6)

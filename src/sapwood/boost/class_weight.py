@@ -1,6 +1,7 @@
 """Class weights: factors on the weights of rows.
 
-In: `class_weight`, classes and weights of the training rows. Out: a factor for each class; datasets with them.
+In: `class_weight`, classes and weights of the training rows. Out: a factor for each
+class; datasets with them.
 """
 
 from functools import partial
@@ -19,12 +20,16 @@ Floats = NDArray[np.float64]
 
 
 def factors(
-    given: Any, classes: Floats | None, weight: Floats | None, n_classes: int, reduce: Reduce | None = None
+    given: Any,
+    classes: Floats | None,
+    weight: Floats | None,
+    n_classes: int,
+    reduce: Reduce | None = None,
 ) -> Floats | None:
     """The factor of every class (NUMERICS 2), or None.
 
-    ``given`` is `class_weight`, whose keys are the digits of class indices; a class without one has 1. ``classes`` and
-    ``weight`` are (n_rows).
+    ``given`` is `class_weight`, whose keys are the digits of class indices; a class
+    without one has 1. ``classes`` and ``weight`` are (n_rows).
     """
     if given is None:
         return None
@@ -39,7 +44,9 @@ def factors(
     names = [str(k) for k in range(n_classes)]
     for one in given:
         if one not in names:
-            raise ParameterError(f"class_weight has a class {one!r}; {suggest(one, names)}")
+            raise ParameterError(
+                f"class_weight has a class {one!r}; {suggest(one, names)}"
+            )
     return np.array([given.get(name, 1.0) for name in names])
 
 

@@ -1,8 +1,10 @@
-"""What goes with what: one table of the combinations that raise, which the check, the docs and the tests read.
+"""What goes with what: one table of the combinations that raise, which the check, the
+docs and the tests read.
 
 In: what is known of a training. Out: nothing, or an error that says what to do.
 
-A row raises where both of its conditions hold; with `needs`, where the first holds without the second.
+A row raises where both of its conditions hold; with `needs`, where the first holds
+without the second.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -65,8 +67,11 @@ class Facts:
     @cached_property
     def crossed(self) -> set[str]:
         """Names of crosses, and of the columns that they are made of."""
-        names, crosses = self.data.feature_names, self.data.crosses
-        sources = {names[column] for _, *columns in crosses.sources() for column in columns}
+        names = self.data.feature_names
+        crosses = self.data.crosses
+        sources = {
+            names[column] for _, *columns in crosses.sources() for column in columns
+        }
         return sources.union(names[len(names) - len(crosses) :])
 
     @cached_property
@@ -77,25 +82,33 @@ class Facts:
     @property
     def of_recipe(self) -> str:
         """Says so where it is the recipe that has score_function='cosine'."""
-        cosine = RECIPES.get(self.params["recipe"], {}).get("score_function") == "cosine"
+        cosine = (
+            RECIPES.get(self.params["recipe"], {}).get("score_function") == "cosine"
+        )
         return f" (that of recipe={self.params['recipe']!r})" if cosine else ""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Something that may hold of a training; what `holds` returns is {found} in a message."""
+    """Something that may hold of a training; what `holds` returns is {found} in a
+    message.
+    """
 
     label: str
     holds: Callable[[Facts], Any]
     name: str = ""  # of the parameter, where it is about one
 
     def __or__(self, other: "Condition") -> "Condition":
-        return Condition(f"{self.label} or {other.label}", lambda f: self.holds(f) or other.holds(f))
+        return Condition(
+            f"{self.label} or {other.label}", lambda f: self.holds(f) or other.holds(f)
+        )
 
 
 @dataclass(frozen=True)
 class Row:
-    """A refusal; {name}, {value} and {called} in its message are those of the parameter that is to blame."""
+    """A refusal; {name}, {value} and {called} in its message are those of the parameter
+    that is to blame.
+    """
 
     this: Condition
     that: Condition
@@ -105,11 +118,20 @@ class Row:
 
     def refuse(self, facts: Facts) -> None:
         """Raise where the training has this combination."""
-        if not self.this.holds(facts) or bool(found := self.that.holds(facts)) == self.needs:
+        if (
+            not self.this.holds(facts)
+            or bool(found := self.that.holds(facts)) == self.needs
+        ):
             return
         name = (self.this if self.needs else self.that).name
-        about = {"name": name, "value": facts.params.get(name), "called": called(name, facts.given) if name else ""}
-        raise self.error(self.message.format(f=facts, p=facts.params, found=found, **about))
+        about = {
+            "name": name,
+            "value": facts.params.get(name),
+            "called": called(name, facts.given) if name else "",
+        }
+        raise self.error(
+            self.message.format(f=facts, p=facts.params, found=found, **about)
+        )
 
 
 def check(facts: Facts) -> None:
@@ -119,22 +141,39 @@ def check(facts: Facts) -> None:
 
 
 def allows(this: Condition, facts: Facts, but: tuple[Condition, ...] = ()) -> bool:
-    """Whether nothing that was asked for excludes what may be chosen freely; ``but``: what is not looked at."""
-    return not any(row.that.holds(facts) for row in TABLE if row.this is this and row.that not in but)
+    """Whether nothing that was asked for excludes what may be chosen freely; ``but``:
+    what is not looked at.
+    """
+    return not any(
+        row.that.holds(facts)
+        for row in TABLE
+        if row.this is this and row.that not in but
+    )
 
 
-def check_bins(params: Mapping[str, Any], given: Mapping[str, Any], data: Dataset) -> None:
-    """Raise where the data was made with other bins than were given; warn where a recipe has others."""
-    asked, recipe = given_names(given), f"recipe={params['recipe']!r}"
+def check_bins(
+    params: Mapping[str, Any], given: Mapping[str, Any], data: Dataset
+) -> None:
+    """Raise where the data was made with other bins than were given; warn where a
+    recipe has others.
+    """
+    asked = given_names(given)
+    recipe = f"recipe={params['recipe']!r}"
     for name in (*BIN_PARAMS, "device"):
         has = data.device.name if name == "device" else getattr(data, name)
         if name in asked and params[name] != has:
-            if data.store is not None and name in ("tree_method", "linear_leaves", "device"):
+            if data.store is not None and name in (
+                "tree_method",
+                "linear_leaves",
+                "device",
+            ):
                 raise ParameterError(
                     f"{called(name, given)} needs all rows in memory, and those of this data are read "
                     f"from a store; leave it out, or make the data with Dataset(X, label=y)."
                 )
-            raise ParameterError(f"{called(name, given)}, but the data was made with {has!r}; give it to Dataset too.")
+            raise ParameterError(
+                f"{called(name, given)}, but the data was made with {has!r}; give it to Dataset too."
+            )
     for name in DERIVED:
         made_as = data.derived_as
         same = made_as is not None and made_as[name] == params[name]
@@ -143,20 +182,31 @@ def check_bins(params: Mapping[str, Any], given: Mapping[str, Any], data: Datase
             raise ParameterError(
                 f"{called(name, given)}, but the data was made with {has}; give it to Dataset instead."
             )
-    wanted, made = ({name: of[name] for name in BY_RECIPE} for of in (params, vars(data)))
-    others = [name for name in BY_RECIPE if name not in asked and wanted[name] != made[name]]
+    wanted, made = (
+        {name: of[name] for name in BY_RECIPE} for of in (params, vars(data))
+    )
+    others = [
+        name for name in BY_RECIPE if name not in asked and wanted[name] != made[name]
+    ]
     if params["recipe"] is None or not others or data.tree_method == "exact":
         return
     if _width(data, **wanted) != _width(data, **made):
-        theirs, ours = (" and ".join(f"{name}={bins[name]}" for name in others) for bins in (wanted, made))
+        theirs, ours = (
+            " and ".join(f"{name}={bins[name]}" for name in others)
+            for bins in (wanted, made)
+        )
         warn(
             f"{recipe} has {theirs}, but the data was made with {ours}; make it with Dataset(..., {recipe}), or give "
             f"{ours} here too if that is meant."
         )
 
 
-def _width(data: Dataset, max_bins: int, min_samples_bin: int) -> tuple[int, int] | None:
-    """What the bins of a column depend on (NUMERICS 3); None where every value has its own."""
+def _width(
+    data: Dataset, max_bins: int, min_samples_bin: int
+) -> tuple[int, int] | None:
+    """What the bins of a column depend on (NUMERICS 3); None where every value has its
+    own.
+    """
     rows = data.n_total
     if rows <= max_bins or len(data.categories) == data.n_columns:
         return None
@@ -183,14 +233,26 @@ def by_user(name: str) -> Condition:
 
 
 def no(this: Condition, those: str | Condition, message: str) -> list[Row]:
-    """Rows: a condition goes with none of the others, which may be parameters that are not at their defaults."""
+    """Rows: a condition goes with none of the others, which may be parameters that are
+    not at their defaults.
+    """
     return [
-        Row(this, that, message) for that in ([those] if isinstance(those, Condition) else map(changed, those.split()))
+        Row(this, that, message)
+        for that in (
+            [those] if isinstance(those, Condition) else map(changed, those.split())
+        )
     ]
 
 
-def need(those: str | Condition, that: Condition, message: str, error: type[Exception] = ParameterError) -> list[Row]:
-    """Rows: each of the first conditions, which may be parameters that the user has set, needs the second."""
+def need(
+    those: str | Condition,
+    that: Condition,
+    message: str,
+    error: type[Exception] = ParameterError,
+) -> list[Row]:
+    """Rows: each of the first conditions, which may be parameters that the user has
+    set, needs the second.
+    """
     first = [those] if isinstance(those, Condition) else map(by_user, those.split())
     return [Row(this, that, message, True, error) for this in first]
 
@@ -198,21 +260,33 @@ def need(those: str | Condition, that: Condition, message: str, error: type[Exce
 def need_sampler(name: str) -> list[Row]:
     """A parameter that belongs to some samplers."""
     owners = [
-        one for one, of in SAMPLERS.items() if name in of["fields"] or (of["takes_subsample"] and name == "subsample")
+        one
+        for one, of in SAMPLERS.items()
+        if name in of["fields"] or (of["takes_subsample"] and name == "subsample")
     ]
     words = " or ".join(map(repr, owners))
     message = f"{{called}} is for sampling={words}, not for {{p[sampling]!r}}; set that, or leave it out."
-    return need(changed(name), Condition(f"sampling={words}", lambda f: f.params["sampling"] in owners), message)
+    return need(
+        changed(name),
+        Condition(f"sampling={words}", lambda f: f.params["sampling"] in owners),
+        message,
+    )
 
 
 def prunes(facts: Facts) -> bool:
     """Splits are taken back once a tree stands."""
     p = facts.params
-    return bool((p["pruning"] == "post" and p["min_split_gain"] > 0) or p["ccp_alpha"] > 0 or p["prune_by_validation"])
+    return bool(
+        (p["pruning"] == "post" and p["min_split_gain"] > 0)
+        or p["ccp_alpha"] > 0
+        or p["prune_by_validation"]
+    )
 
 
 def after_growth(facts: Facts) -> bool:
-    """Leaf values change once a tree stands, or come from other rows than its splits."""
+    """Leaf values change once a tree stands, or come from other rows than its
+    splits.
+    """
     p = facts.params
     steps = p["leaf_iterations"] > 1 or p["line_search"] == "tree" or prunes(facts)
     return bool(steps or p["boosting"] == "ordered" or facts.encoded)
@@ -221,33 +295,51 @@ def after_growth(facts: Facts) -> bool:
 def randomised(facts: Facts) -> bool:
     """Trees that grow on the same gradients differ."""
     p = facts.params
-    drawn = {"bayesian": p["bagging_temperature"] > 0, "goss": p["top_rate"] + p["other_rate"] < 1}
-    shares = any(p[name] < 1 for name in ("subsample", *COLSAMPLES)) or p["subsample_by_class"] is not None
+    drawn = {
+        "bayesian": p["bagging_temperature"] > 0,
+        "goss": p["top_rate"] + p["other_rate"] < 1,
+    }
+    shares = (
+        any(p[name] < 1 for name in ("subsample", *COLSAMPLES))
+        or p["subsample_by_class"] is not None
+    )
     return bool(shares or drawn.get(p["sampling"]) or p["extra_trees"])
 
 
 def draws_rows(facts: Facts) -> bool:
     """Rows are drawn, or were asked to be."""
     p = facts.params
-    shares = p["subsample"] != 1 or p["subsample_by_class"] is not None or "subsample" in given_names(facts.given)
+    shares = (
+        p["subsample"] != 1
+        or p["subsample_by_class"] is not None
+        or "subsample" in given_names(facts.given)
+    )
     return shares or p["sampling"] not in ("uniform", "none")
 
 
 def split_by_sets(facts: Facts) -> str | None:
     """A column of many categories that is split by sets of them."""
-    p, data = facts.params, facts.data
+    p = facts.params
+    data = facts.data
     words = constraints.encodings(p, data.feature_names)
     for column, known in data.categories.items():
-        one_by_one = words[column] == "onehot" or (words[column] == "ordered" and column in facts.encoded)
+        one_by_one = words[column] == "onehot" or (
+            words[column] == "ordered" and column in facts.encoded
+        )
         if known.n_bins > p["max_cat_to_onehot"] and not one_by_one:
             return f"{data.feature_names[column]!r} has {known.n_bins}"
     return None
 
 
 def forbidden_path(facts: Facts) -> str | None:
-    """Columns that forced splits put on one path although interaction constraints keep them apart."""
+    """Columns that forced splits put on one path although interaction constraints keep
+    them apart.
+    """
     names = facts.data.feature_names
-    allowed = [set(group) for group in constraints.groups(facts.params["interaction_constraints"], names)]
+    allowed = [
+        set(group)
+        for group in constraints.groups(facts.params["interaction_constraints"], names)
+    ]
     for path in constraints.paths(facts.params["forced_splits"]) if allowed else ():
         if not any({names.index(name) for name in path} <= group for group in allowed):
             return ", ".join(path)
@@ -258,14 +350,21 @@ def named_category(name: str, columns: Callable[[Any], Iterable[str]]) -> Condit
     """A parameter that names a column of categories."""
     return Condition(
         f"{name} of such a column",
-        lambda f: [one for one in (columns(f.params[name]) if f.params[name] else ()) if one in f.categories],
+        lambda f: [
+            one
+            for one in (columns(f.params[name]) if f.params[name] else ())
+            if one in f.categories
+        ],
         name,
     )
 
 
 def other_start(facts: Facts) -> str | None:
     """What says where scores start beside `start`; a recipe's own start gives way."""
-    if facts.params["start"] in ("auto", RECIPES.get(facts.params["recipe"], {}).get("start")):
+    if facts.params["start"] in (
+        "auto",
+        RECIPES.get(facts.params["recipe"], {}).get("start"),
+    ):
         return None
     if facts.init_model is not None:
         return "init_model"
@@ -273,13 +372,22 @@ def other_start(facts: Facts) -> str | None:
 
 
 def unmeasured(facts: Facts) -> bool:
-    """Early stopping has no metric: a user's own objective defines none, and eval_metric is not given."""
+    """Early stopping has no metric: a user's own objective defines none, and
+    eval_metric is not given.
+    """
     own = facts.objective.custom
-    return STOPPING.holds(facts) and own is not None and not own.measured and facts.params["eval_metric"] is None
+    return (
+        STOPPING.holds(facts)
+        and own is not None
+        and not own.measured
+        and facts.params["eval_metric"] is None
+    )
 
 
 def other_leaf(facts: Facts) -> bool:
-    """A user's own leaf function would not be called, or its values would be changed."""
+    """A user's own leaf function would not be called, or its values would be
+    changed.
+    """
     own = facts.objective.custom
     other = facts.leaf_method != "custom" or facts.params["max_delta_step"] > 0
     return own is not None and own.leaf is not None and other
@@ -291,10 +399,15 @@ def given_to(facts: Facts, name: str) -> bool:
 
 
 COLSAMPLES = ("colsample_bytree", "colsample_bylevel", "colsample_bynode")
-ORDERED, DART, FOREST = (equals("boosting", one) for one in ("ordered", "dart", "forest"))
-EXACT, COSINE = equals("tree_method", "exact"), equals("score_function", "cosine")
-LINEAR, JOINT = equals("linear_leaves", True), equals("leaf_estimation", "joint")
-FORCED, NO_METRIC = changed("forced_splits"), equals("eval_metric", "none")
+ORDERED, DART, FOREST = (
+    equals("boosting", one) for one in ("ordered", "dart", "forest")
+)
+EXACT = equals("tree_method", "exact")
+COSINE = equals("score_function", "cosine")
+LINEAR = equals("linear_leaves", True)
+JOINT = equals("leaf_estimation", "joint")
+FORCED = changed("forced_splits")
+NO_METRIC = equals("eval_metric", "none")
 # fmt: off
 STOPPING = Condition("early_stopping_rounds", lambda f: f.params["early_stopping_rounds"] is not None)
 JUDGED = Condition("a validation set or early_stopping_rounds", lambda f: f.watched or STOPPING.holds(f))

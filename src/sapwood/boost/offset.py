@@ -1,9 +1,12 @@
-"""Targets far from 0: what is subtracted from the labels before a training and added to its scores again.
+"""Targets far from 0: what is subtracted from the labels before a training and added to
+its scores again.
 
-In: the labels of a training, and its objective. Out: a number for each output, 0 where labels stay as they are.
+In: the labels of a training, and its objective. Out: a number for each output, 0 where
+labels stay as they are.
 
-A float64 near 1e15 is a multiple of 1/8, so scores near 1e15 lose what trees add. Numbers within a factor of 2 of each
-other have an exact difference, so labels that lie together can be centred without an error.
+A float64 near 1e15 is a multiple of 1/8, so scores near 1e15 lose what trees add.
+Numbers within a factor of 2 of each other have an exact difference, so labels that lie
+together can be centred without an error.
 """
 
 from collections.abc import Sequence
@@ -19,13 +22,19 @@ from sapwood.reduce import Reduce
 
 Floats = NDArray[np.float64]
 FAR = 2.0**32  # multiples of their range from 0, from which on labels are centred
-COARSE = 1e-3  # part of the range of labels that their rounding may be before there is a warning
+# part of the range of labels that their rounding may be before there is a warning
+COARSE = 1e-3
 IDENTITY = ("identity", "ascending")
-RELATIVE = ("mape",)  # losses that depend on how large labels are, not only on the errors
+# losses that depend on how large labels are, not only on the errors
+RELATIVE = ("mape",)
 
 
-def choose(objective: Objective, data: Dataset, n_outputs: int, init_model: Booster | None) -> Floats:
-    """What to subtract from the labels of each output, (n_outputs,); the same for all holders of rows."""
+def choose(
+    objective: Objective, data: Dataset, n_outputs: int, init_model: Booster | None
+) -> Floats:
+    """What to subtract from the labels of each output, (n_outputs,); the same for all
+    holders of rows.
+    """
     moved = _moved(objective, n_outputs)
     if data.label is None or not any(moved):
         return np.zeros(n_outputs)
@@ -53,7 +62,9 @@ def added(prediction: Floats, offset: Floats) -> Floats:
 
 
 def warn_of_rounding(objective: Objective, data: Dataset) -> None:
-    """Warn where labels are so far from 0 that float64 has rounded them to few steps of their range."""
+    """Warn where labels are so far from 0 that float64 has rounded them to few steps of
+    their range.
+    """
     if data.label is None or not any(_moved(objective, 1)):
         return
     low, high = _ends(data.label, data.weight, data.reduce)
@@ -74,16 +85,31 @@ def _moved(objective: Objective, n_outputs: int) -> Sequence[bool]:
     """Whether each score moves by as much as the labels, where all of these move."""
     if objective.custom is not None:
         return getattr(objective.custom, "moved", ())
-    moves = objective.labels == "a number" and objective.link in IDENTITY and objective.name not in RELATIVE
+    moves = (
+        objective.labels == "a number"
+        and objective.link in IDENTITY
+        and objective.name not in RELATIVE
+    )
     return [moves] * n_outputs
 
 
-def _ends(label: Floats, weight: Floats | None, reduce: Reduce | None) -> tuple[Floats, Floats]:
-    """The least and the largest label of rows of positive weight, by column of labels."""
+def _ends(
+    label: Floats, weight: Floats | None, reduce: Reduce | None
+) -> tuple[Floats, Floats]:
+    """The least and the largest label of rows of positive weight, by column of
+    labels.
+    """
     columns = label.reshape(len(label), -1)
     live = columns if weight is None else columns[weight > 0]
-    ends = np.stack([live.min(axis=0, initial=np.inf), live.max(axis=0, initial=-np.inf)])
+    ends = np.stack(
+        [live.min(axis=0, initial=np.inf), live.max(axis=0, initial=-np.inf)]
+    )
     if reduce is not None:
-        ends = np.stack([np.frombuffer(one, np.float64).reshape(ends.shape) for one in reduce.gather(ends.tobytes())])
+        ends = np.stack(
+            [
+                np.frombuffer(one, np.float64).reshape(ends.shape)
+                for one in reduce.gather(ends.tobytes())
+            ]
+        )
         return ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
     return ends[0], ends[1]

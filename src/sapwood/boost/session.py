@@ -1,6 +1,8 @@
-"""One model in training: its trainer, its encoded categories, the rows it is evaluated on, and its rounds.
+"""One model in training: its trainer, its encoded categories, the rows it is evaluated
+on, and its rounds.
 
-In: a `TrainSpec`, training rows, which of them are held out. Out: rounds of trees, and metrics after each.
+In: a `TrainSpec`, training rows, which of them are held out. Out: rounds of trees, and
+metrics after each.
 """
 
 import operator
@@ -20,7 +22,13 @@ from sapwood.boost.leaves import leaf
 from sapwood.boost.loops import dart, forest, ordered, plain
 from sapwood.boost.round import growth, sampling
 from sapwood.boost.round.callback import Round, record, stops
-from sapwood.boost.round.evaluation import EvalRows, EvalSet, HeldOutRows, measure, start_scores
+from sapwood.boost.round.evaluation import (
+    EvalRows,
+    EvalSet,
+    HeldOutRows,
+    measure,
+    start_scores,
+)
 from sapwood.boost.round.grown import GrownTrees
 from sapwood.boost.round.training import Floats, Step, Training
 from sapwood.boost.spec import TrainSpec
@@ -35,7 +43,8 @@ from sapwood.model.trees import Trees
 from sapwood.params import model_params
 from sapwood.reduce import Reduce
 
-History = dict[str, dict[str, list[float]]]  # validation set -> metric -> a value for each round
+# validation set -> metric -> a value for each round
+History = dict[str, dict[str, list[float]]]
 Mask = NDArray[np.bool_]
 
 
@@ -45,7 +54,8 @@ class Session:
     spec: TrainSpec; what was asked for.
     data: Dataset; training rows; their weights include those of classes.
     held: (n_rows) bool, optional; rows of weight 0 in training.
-    measured: (n_rows) bool or positions, optional; the rows among them that are evaluated.
+    measured: (n_rows) bool or positions, optional; the rows among them that are
+    evaluated.
     sets: mapping of str to Dataset; validation sets.
     """
 
@@ -57,7 +67,8 @@ class Session:
         measured: NDArray[Any] | None = None,
         sets: Mapping[str, Dataset] = MappingProxyType({}),
     ) -> None:
-        self.spec, self.data = spec, data
+        self.spec = spec
+        self.data = data
         self._weight = _weight_without(held, data)
         self.trainer = self._make_trainer()
         self._plan = self._bound_plan()
@@ -65,59 +76,118 @@ class Session:
         self.encoded: EncodedTraining | None = None
         if encoded_columns(spec.params, data):
             rows = spec.label, spec.classes, self._weight
-            self.encoded = EncodedTraining(data, spec.params, self._plan, *rows, self.trainer.scores())
+            self.encoded = EncodedTraining(
+                data, spec.params, self._plan, *rows, self.trainer.scores()
+            )
         before = None if spec.init_model is None else spec.init_model.trees
         self.eval_rows: dict[str, EvalRows] = {
-            name: EvalSet(one, self._start_scores(one, before), spec.offset, spec.n_threads, self.encoded)
+            name: EvalSet(
+                one,
+                self._start_scores(one, before),
+                spec.offset,
+                spec.n_threads,
+                self.encoded,
+            )
             for name, one in sets.items()
         }
         if measured is not None:
-            self.eval_rows["holdout"] = HeldOutRows(data, self.trainer, measured, spec.offset)
+            self.eval_rows["holdout"] = HeldOutRows(
+                data, self.trainer, measured, spec.offset
+            )
 
     def rounds(self, grown: GrownTrees | None = None) -> Iterator[Step]:
-        """Train, round after round; ``grown``: trees of an earlier run of this training, and a place for new ones."""
-        params, training = self.spec.params, self.training(grown)
-        loops = {"plain": plain.boost, "ordered": ordered.boost, "dart": dart.boost, "forest": forest.boost}
+        """Train, round after round; ``grown``: trees of an earlier run of this
+        training, and a place for new ones.
+        """
+        params = self.spec.params
+        training = self.training(grown)
+        loops = {
+            "plain": plain.boost,
+            "ordered": ordered.boost,
+            "dart": dart.boost,
+            "forest": forest.boost,
+        }
         several = params["boosting"] == "plain" and params["n_parallel_trees"] > 1
-        return (forest.parallel if several else loops[params["boosting"]])(training, self.spec.rounds)
+        return (forest.parallel if several else loops[params["boosting"]])(
+            training, self.spec.rounds
+        )
 
     def training(self, grown: GrownTrees | None = None) -> Training:
         """What a loop trains."""
-        params, rows = self.spec.params, (self.spec.label, self._weight)
+        params = self.spec.params
+        rows = (self.spec.label, self._weight)
         eval_rows = list(self.eval_rows.values())
-        data, weight = self.data, self._weight
-        n_live = total(data.reduce, data.n_rows if weight is None else int(np.count_nonzero(weight)))
+        data = self.data
+        weight = self._weight
+        n_live = total(
+            data.reduce,
+            data.n_rows if weight is None else int(np.count_nonzero(weight)),
+        )
         return Training(
-            self.trainer, params, self._plan, rows, eval_rows, data.values, self.bounds, self.encoded, data, n_live,
+            self.trainer,
+            params,
+            self._plan,
+            rows,
+            eval_rows,
+            data.values,
+            self.bounds,
+            self.encoded,
+            data,
+            n_live,
             grown,
-        )  # fmt: skip
+        )
 
     def _bound_plan(self) -> leaf.LeafPlan:
-        """The plan of leaves; a loss of whole groups knows the rows of this training."""
+        """The plan of leaves; a loss of whole groups knows the rows of this
+        training.
+        """
         spec, data, plan = self.spec, self.data, self.spec.leaf_plan
         if not isinstance(spec.objective.custom, objective.GroupLoss):
             return plan
         key = row_keys(data) if spec.objective.name == "yetirank" else None
-        loss = spec.objective.custom.bind(spec.params, data.group, spec.label, self._weight, key, spec.n_threads)
+        loss = spec.objective.custom.bind(
+            spec.params, data.group, spec.label, self._weight, key, spec.n_threads
+        )
         return replace(plan, objective=replace(spec.objective, custom=loss))
 
     def measure(self) -> dict[str, dict[str, float]]:
         """Every metric of all evaluation rows, by name."""
         spec = self.spec
         return {
-            name: measure(rows, spec.metrics, spec.objective, spec.n_threads, spec.offset)
+            name: measure(
+                rows, spec.metrics, spec.objective, spec.n_threads, spec.offset
+            )
             for name, rows in self.eval_rows.items()
         }
 
     def _make_trainer(self) -> Trainer:
-        """A trainer whose scores are set and in which held-out rows weigh nothing; sets the base of its model."""
-        spec, data, goal, model = self.spec, self.data, self.spec.objective, self.spec.init_model
+        """A trainer whose scores are set and in which held-out rows weigh nothing; sets
+        the base of its model.
+        """
+        spec, data, goal, model = (
+            self.spec,
+            self.data,
+            self.spec.objective,
+            self.spec.init_model,
+        )
         label = objective.planes(goal, spec.label, spec.n_outputs)
         trainer = data.device.Trainer(
-            data.binned, label, self._weight, goal.core, goal.fields, spec.n_outputs, spec.n_threads
+            data.binned,
+            label,
+            self._weight,
+            goal.core,
+            goal.fields,
+            spec.n_outputs,
+            spec.n_threads,
         )
-        used = [] if model is None else np.unique(model.trees.column[model.trees.column >= 0]).tolist()
-        growth.configure_splits(trainer, spec.params, data.feature_names, data.categories, data.cuts, used)
+        used = (
+            []
+            if model is None
+            else np.unique(model.trees.column[model.trees.column >= 0]).tolist()
+        )
+        growth.configure_splits(
+            trainer, spec.params, data.feature_names, data.categories, data.cuts, used
+        )
         if data.values is not None:
             trainer.set_table(data.values)
         sampling.prepare(trainer, spec.params, data, spec.classes)
@@ -125,14 +195,19 @@ class Session:
             base = np.asarray(model.base)
         else:
             start = spec.params["start"] if data.init_score is None else 0.0
-            base = objective.start(goal, trainer, start, spec.n_outputs, spec.label, self._weight)
+            base = objective.start(
+                goal, trainer, start, spec.n_outputs, spec.label, self._weight
+            )
             if isinstance(start, str) and spec.offset.any():
-                base = base + spec.offset  # rounded here, so that the difference of both is exact
+                # rounded here, so that the difference of both is exact
+                base = base + spec.offset
         self.base = base
         if model is None and data.init_score is None:
             trainer.fill_scores(self._start)
         else:
-            trainer.set_scores(self._start_scores(data, None if model is None else model.trees))
+            trainer.set_scores(
+                self._start_scores(data, None if model is None else model.trees)
+            )
         return trainer
 
     @property
@@ -142,14 +217,22 @@ class Session:
 
     def _start_scores(self, data: Dataset, trees: Trees | None) -> Floats:
         """Scores of rows before the first new round."""
-        return start_scores(data, self._start, trees, self.spec.n_threads, self.spec.offset)
+        return start_scores(
+            data, self._start, trees, self.spec.n_threads, self.spec.offset
+        )
 
     def _standardise(self) -> Floats:
-        """The bounds of the columns in linear leaves of standard units; empty in raw units."""
+        """The bounds of the columns in linear leaves of standard units; empty in raw
+        units.
+        """
         if self.data.values is None or self.spec.params["linear_units"] == "raw":
             return np.empty(0)
-        before = None if self.spec.init_model is None else self.spec.init_model.trees.linear
-        return self.trainer.standardise(None if before is None else before.linear_bounds)
+        before = (
+            None if self.spec.init_model is None else self.spec.init_model.trees.linear
+        )
+        return self.trainer.standardise(
+            None if before is None else before.linear_bounds
+        )
 
 
 def run(
@@ -161,15 +244,27 @@ def run(
     reduce: Reduce | None,
     training: tuple[str, ...] = (),
 ) -> int | None:
-    """Train until the rounds end or a callback stops them; the number of rounds to keep, None for all.
+    """Train until the rounds end or a callback stops them; the number of rounds to
+    keep, None for all.
 
-    ``evaluate`` takes in a round and measures it, ``history`` is filled, ``build`` makes the booster so far for
-    callbacks. A callback of one holder stops all of them. ``training``: validation sets that are the training rows.
+    ``evaluate`` takes in a round and measures it, ``history`` is filled, ``build``
+    makes the booster so far for callbacks. A callback of one holder stops all of them.
+    ``training``: validation sets that are the training rows.
     """
     params = MappingProxyType(spec.params)
     for index, step in zip(spec.rounds, rounds, strict=False):
         last = index == spec.rounds[-1]
-        view = Round(index, params, spec.metrics, evaluate(step), last, history, build, training, spec.rounds)
+        view = Round(
+            index,
+            params,
+            spec.metrics,
+            evaluate(step),
+            last,
+            history,
+            build,
+            training,
+            spec.rounds,
+        )
         record(history)(view)
         tell(
             "training",
@@ -185,7 +280,9 @@ def run(
 
 
 def _whole(best_round: Any) -> int:
-    """A callback's `best_round` as an integer of Python, which a model file can hold."""
+    """A callback's `best_round` as an integer of Python, which a model file can
+    hold.
+    """
     try:
         return operator.index(best_round)
     except TypeError:
@@ -195,19 +292,40 @@ def _whole(best_round: Any) -> int:
 
 
 def _by_set(measured: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Metrics under one name each, those of the last set, which early stopping watches, first."""
+    """Metrics under one name each, those of the last set, which early stopping watches,
+    first.
+    """
     sets = list(measured.items())[::-1]
-    return {f"{name} {metric}": value for name, values in sets for metric, value in values.items()}
+    return {
+        f"{name} {metric}": value
+        for name, values in sets
+        for metric, value in values.items()
+    }
 
 
-def make_booster(session: Session, trees: Trees, best_round: int | None, fingerprint: str, history: History) -> Booster:
+def make_booster(
+    session: Session,
+    trees: Trees,
+    best_round: int | None,
+    fingerprint: str,
+    history: History,
+) -> Booster:
     """The model of new trees, after those of the model that the training continues."""
-    spec, data, encoded, model = session.spec, session.data, session.encoded, session.spec.init_model
+    spec, data, encoded, model = (
+        session.spec,
+        session.data,
+        session.encoded,
+        session.spec.init_model,
+    )
     trees = trees if encoded is None else trees.with_shared_sets()
-    for what, numbers in {"the gains of splits": trees.gain, "the values of leaves": trees.value}.items():
+    for what, numbers in {
+        "the gains of splits": trees.gain,
+        "the values of leaves": trees.value,
+    }.items():
         if not np.isfinite(numbers).all():
             raise DivergedError(f"{what} are")
-    n_used = max(0, int(trees.column.max(initial=-1)) + 1 - data.n_columns)  # combinations come by first use
+    # combinations come by first use
+    n_used = max(0, int(trees.column.max(initial=-1)) + 1 - data.n_columns)
     params = dict(model_params(spec.params))
     if spec.offset.any():
         params[BASE_LAST] = True
@@ -223,7 +341,9 @@ def make_booster(session: Session, trees: Trees, best_round: int | None, fingerp
         categories=data.categories,
         crosses=data.crosses,
         times=data.times,
-        combinations=Combinations.of([] if encoded is None else encoded.combinations[:n_used]),
+        combinations=Combinations.of(
+            [] if encoded is None else encoded.combinations[:n_used]
+        ),
         params=params,
         classes=None if model is None else model.classes,
         best_round=best_round,
@@ -234,13 +354,17 @@ def make_booster(session: Session, trees: Trees, best_round: int | None, fingerp
 
 
 def row_keys(data: Dataset) -> NDArray[np.uint64]:
-    """A number of each row's codes and label, whatever its position; equal rows have equal numbers."""
+    """A number of each row's codes and label, whatever its position; equal rows have
+    equal numbers.
+    """
     assert data.label is not None
     with np.errstate(over="ignore"):
         key = data.label.view(np.uint64).copy()
         for column in range(data.n_columns):
             key = _mixed(
-                key + np.uint64(0x9E3779B97F4A7C15) * (data.binned.codes(column).astype(np.uint64) + np.uint64(1))
+                key
+                + np.uint64(0x9E3779B97F4A7C15)
+                * (data.binned.codes(column).astype(np.uint64) + np.uint64(1))
             )
     return key
 
@@ -258,5 +382,7 @@ def _weight_without(held: Mask | None, data: Dataset) -> Floats | None:
         return data.weight
     weight = np.where(held, 0.0, 1.0 if data.weight is None else data.weight)
     if not total(data.reduce, int(np.count_nonzero(weight))):
-        raise DataError("no row of positive weight is left to train on; check the weights, or hold out fewer rows.")
+        raise DataError(
+            "no row of positive weight is left to train on; check the weights, or hold out fewer rows."
+        )
     return weight

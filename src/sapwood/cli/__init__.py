@@ -1,6 +1,8 @@
-"""The command line: ``sapwood train``, ``predict``, ``evaluate``, ``explain``, ``report`` and others.
+"""The command line: ``sapwood train``, ``predict``, ``evaluate``, ``explain``,
+``report`` and others.
 
-In: arguments. Out: an exit status: 0 done, 1 an error in the data or the model, 2 wrong usage, 130 interrupted.
+In: arguments. Out: an exit status: 0 done, 1 an error in the data or the model, 2 wrong
+usage, 130 interrupted.
 """
 
 import signal
@@ -15,7 +17,8 @@ def main() -> None:
     """Run the command line; needs ``pip install 'sapwood[cli]'``."""
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores one of them
+        # nohup ignores one of them
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _end_in_order)
     try:
         sys.exit(_run())
@@ -25,7 +28,9 @@ def main() -> None:
 
 
 def _end_in_order(number: int, _: object) -> None:
-    """End so that nothing is left behind: files that are being written are removed on the way out."""
+    """End so that nothing is left behind: files that are being written are removed on
+    the way out.
+    """
     sys.exit(128 + number)
 
 

@@ -1,4 +1,5 @@
-"""``sapwood inspect`` and ``convert``: what a model file holds, and the same model for other software.
+"""``sapwood inspect`` and ``convert``: what a model file holds, and the same model for
+other software.
 
 In: a model file of ours or of a peer. Out: a description; another file.
 """
@@ -26,13 +27,23 @@ def inspect(path: Path, tree: int | None, top: int, output: Output) -> None:
     booster = subject.load(path)
     if tree is not None:
         if not 0 <= tree < booster.trees.n_trees:
-            raise ParameterError(f"--tree {tree} does not exist; {path} has the trees 0..{booster.trees.n_trees - 1}.")
-        output.result(booster.to_text(tree).rstrip(), tree=tree, nodes=booster.to_text(tree).split("\n"))
+            raise ParameterError(
+                f"--tree {tree} does not exist; {path} has the trees 0..{booster.trees.n_trees - 1}."
+            )
+        output.result(
+            booster.to_text(tree).rstrip(),
+            tree=tree,
+            nodes=booster.to_text(tree).split("\n"),
+        )
         return
     gain = booster.importance("total_gain", normalize=True)
     order = np.argsort(-gain, kind="stable")[:top]
     usual = defaults()
-    set_by_hand = {name: value for name, value in booster.params.items() if value != usual.get(name)}
+    set_by_hand = {
+        name: value
+        for name, value in booster.params.items()
+        if value != usual.get(name)
+    }
     depth = booster.trees.depth()
     about: dict[str, Any] = {
         "objective": booster.objective,
@@ -55,17 +66,34 @@ def inspect(path: Path, tree: int | None, top: int, output: Output) -> None:
         for name, value in about.items()
         if value not in (None, "")
     ]
-    parts = [f"{name}={_cut(repr(value))}" for name, value in sorted(set_by_hand.items())]
-    lines += [printable(f"{'parameters':18}{', '.join(parts) or 'all as by default'}"), ""]
-    rows = [[booster.feature_names[j], _kind(booster, int(j)), f"{100 * gain[j]:.1f} %"] for j in order if gain[j] > 0]
+    parts = [
+        f"{name}={_cut(repr(value))}" for name, value in sorted(set_by_hand.items())
+    ]
+    lines += [
+        printable(f"{'parameters':18}{', '.join(parts) or 'all as by default'}"),
+        "",
+    ]
+    rows = [
+        [booster.feature_names[j], _kind(booster, int(j)), f"{100 * gain[j]:.1f} %"]
+        for j in order
+        if gain[j] > 0
+    ]
     lines.append(show.table(rows, ["column", "type", "share of gain"]))
     left = booster.n_columns - len(rows)
-    lines += [f"... and {left} more columns (--top {booster.n_columns} shows all that are used)"] if left > 0 else []
+    lines += (
+        [
+            f"... and {left} more columns (--top {booster.n_columns} shows all that are used)"
+        ]
+        if left > 0
+        else []
+    )
     columns = [
         {"name": name, "type": _kind(booster, j), "share_of_gain": float(gain[j])}
         for j, name in enumerate(booster.feature_names)
     ]
-    output.result("\n".join(lines), **about, params=dict(booster.params), column_list=columns)
+    output.result(
+        "\n".join(lines), **about, params=dict(booster.params), column_list=columns
+    )
 
 
 def _cut(text: str) -> str:
@@ -95,7 +123,9 @@ def convert(path: Path, to: Path, force: bool, output: Output) -> None:
     suffix = to.suffix.lower()
     if suffix not in TARGETS:
         choices = ", ".join(f"{end} ({name})" for end, name in TARGETS.items())
-        raise ParameterError(f"{to.name}: the name does not say the format; it must end in one of {choices}.")
+        raise ParameterError(
+            f"{to.name}: the name does not say the format; it must end in one of {choices}."
+        )
     outputs.check(to, KINDS[suffix], force)
     if suffix == ".sapwood":
         booster.save(to, force=force)
@@ -103,5 +133,7 @@ def convert(path: Path, to: Path, force: bool, output: Output) -> None:
         booster.export(to, force=force)
     size = to.stat().st_size
     output.result(
-        f"{TARGETS[suffix]} model written to {printable(str(to))} ({size:,} bytes)", output=str(to), bytes=size
+        f"{TARGETS[suffix]} model written to {printable(str(to))} ({size:,} bytes)",
+        output=str(to),
+        bytes=size,
     )

@@ -1,4 +1,5 @@
-"""How deep the values of a JSON file are nested: readers that call themselves for every level end the process.
+"""How deep the values of a JSON file are nested: readers that call themselves for every
+level end the process.
 
 In: a path. Out: an error where the nesting is deeper than a table needs.
 """
@@ -14,8 +15,12 @@ from sapwood.errors import DataError
 MAX_DEPTH = 64
 CHUNK = 1 << 20  # bytes that are looked at together
 ESCAPES = (rb"\\", rb"\"")  # what neither ends a string nor escapes what follows it
-QUOTE, LINE_ENDS, OPENING, CLOSING = b'"', b"\n\r", b"[{", b"]}"
-OTHER = bytes(set(range(256)) - set(QUOTE + LINE_ENDS + OPENING + CLOSING))  # bytes that say nothing of the nesting
+QUOTE = b'"'
+LINE_ENDS = b"\n\r"
+OPENING = b"[{"
+CLOSING = b"]}"
+# bytes that say nothing of the nesting
+OTHER = bytes(set(range(256)) - set(QUOTE + LINE_ENDS + OPENING + CLOSING))
 CHANGE = np.zeros(256, np.int8)  # of the depth, by byte
 CHANGE[list(OPENING)] = 1
 CHANGE[list(CLOSING)] = -1
@@ -29,20 +34,27 @@ class _Depth:
         self.in_string = False
 
     def deepest(self, chunk: bytes) -> int:
-        """The deepest nesting inside of some more bytes, which end at the end of an escape."""
+        """The deepest nesting inside of some more bytes, which end at the end of an
+        escape.
+        """
         for escape in ESCAPES:
             chunk = chunk.replace(escape, b"")
         codes = np.frombuffer(chunk.translate(None, OTHER), np.uint8)
         if not len(codes):
             return self.depth
-        height = self.depth + np.cumsum(CHANGE[codes] * self._outside(codes), dtype=np.int64)
-        # A bracket that closes nothing does not count: its line is an error, and the next one begins anew.
+        height = self.depth + np.cumsum(
+            CHANGE[codes] * self._outside(codes), dtype=np.int64
+        )
+        # A bracket that closes nothing does not count: its line is an error, and the
+        # next one begins anew.
         height -= np.minimum(np.minimum.accumulate(height), 0)
         self.depth = int(height[-1])
         return int(height.max())
 
     def _outside(self, codes: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Which bytes are outside of strings; a string ends with its line at the latest, as JSON has it."""
+        """Which bytes are outside of strings; a string ends with its line at the
+        latest, as JSON has it.
+        """
         n_quotes = np.cumsum(codes == QUOTE[0], dtype=np.int64) + int(self.in_string)
         line_ends = (codes == LINE_ENDS[0]) | (codes == LINE_ENDS[1])
         before_line = np.maximum.accumulate(np.where(line_ends, n_quotes, 0))
@@ -52,10 +64,13 @@ class _Depth:
 
 
 def check_depth(path: Path) -> None:
-    """Raise if the values of a JSON file are nested deeper than `MAX_DEPTH`; the file may be compressed."""
+    """Raise if the values of a JSON file are nested deeper than `MAX_DEPTH`; the file
+    may be compressed.
+    """
     import pyarrow as pa
 
-    state, rest = _Depth(), b""
+    state = _Depth()
+    rest = b""
     with pa.input_stream(str(path), compression="detect") as file:
         while chunk := _next(file, rest):
             chunk, rest = _without_half_escape(chunk)
@@ -72,7 +87,9 @@ def _next(file: Any, rest: bytes) -> bytes:
 
 
 def _without_half_escape(chunk: bytes) -> tuple[bytes, bytes]:
-    """The chunk, and the backslash at its end if what it escapes comes with the next one."""
+    """The chunk, and the backslash at its end if what it escapes comes with the next
+    one.
+    """
     n_backslashes = len(chunk) - len(chunk.rstrip(b"\\"))
     if n_backslashes % 2 == 0:
         return chunk, b""

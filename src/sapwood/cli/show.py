@@ -1,6 +1,7 @@
 """What people and scripts see: results on stdout, progress and errors on stderr.
 
-In: what a command has found. Out: text or one JSON object; a live display in a terminal, else a line now and then.
+In: what a command has found. Out: text or one JSON object; a live display in a
+terminal, else a line now and then.
 """
 
 import json
@@ -44,7 +45,9 @@ class Output:
             print(f"warning: {text}", file=sys.stderr, flush=True)
 
     def result(self, text: str, **values: Any) -> None:
-        """What was asked for: lines of text to stdout, or values for the JSON object."""
+        """What was asked for: lines of text to stdout, or values for the JSON
+        object.
+        """
         self.found |= values
         if not self.as_json:
             print(printable(text, lines=True), flush=True)
@@ -76,13 +79,16 @@ def number(value: float | None) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
-    """Rows as aligned text: the first column to the left, the others to the right; a row is a line."""
+    """Rows as aligned text: the first column to the left, the others to the right; a
+    row is a line.
+    """
     lines = [[printable(cell) for cell in line] for line in (header, *rows)]
     widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
     shown = []
     for line in lines:
         cells = [
-            cell.ljust(w) if k == 0 else cell.rjust(w) for k, (cell, w) in enumerate(zip(line, widths, strict=True))
+            cell.ljust(w) if k == 0 else cell.rjust(w)
+            for k, (cell, w) in enumerate(zip(line, widths, strict=True))
         ]
         shown.append("  ".join(cells).rstrip())
     return "\n".join(shown)
@@ -90,9 +96,13 @@ def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
 
 @contextmanager
 def python_warnings(output: Output) -> Iterator[None]:
-    """Say what the library warns of in this block as `Output.warn` does; other packages' warnings are not shown."""
+    """Say what the library warns of in this block as `Output.warn` does; other
+    packages' warnings are not shown.
+    """
 
-    def say(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    def say(
+        message: Warning | str, category: type[Warning], *_: Any, **__: Any
+    ) -> None:
         if issubclass(category, UserWarning):
             output.warn(str(message))
 
@@ -127,26 +137,45 @@ class _Best:
     """The best value of a stage so far."""
 
     def __init__(self) -> None:
-        self.stage, self.value, self.round, self.start = "", float("nan"), 0, time.monotonic()
+        self.stage, self.value, self.round, self.start = (
+            "",
+            float("nan"),
+            0,
+            time.monotonic(),
+        )
 
     def update(self, sight: Sight) -> None:
         """Take in a round."""
         if sight.stage != self.stage or sight.round <= 1:
-            self.stage, self.value, self.round, self.start = sight.stage, float("nan"), 0, time.monotonic()
+            self.stage, self.value, self.round, self.start = (
+                sight.stage,
+                float("nan"),
+                0,
+                time.monotonic(),
+            )
         value = next(iter(sight.measured.values()), float("nan"))
         better = value > self.value if sight.higher_is_better else value < self.value
         if better or self.value != self.value:
-            self.value, self.round = value, sight.round
+            self.value = value
+            self.round = sight.round
 
     def text(self, sight: Sight) -> str:
         """The losses, and the best one."""
-        shown = ", ".join(f"{printable(name)} {value:.5g}" for name, value in list(sight.measured.items())[:2])
-        best = f", best {self.value:.5g} in round {self.round}" if self.value == self.value else ""
+        shown = ", ".join(
+            f"{printable(name)} {value:.5g}"
+            for name, value in list(sight.measured.items())[:2]
+        )
+        best = (
+            f", best {self.value:.5g} in round {self.round}"
+            if self.value == self.value
+            else ""
+        )
         return shown + best
 
     def rate(self, sight: Sight) -> float:
         """Rounds a second."""
-        return (sight.round - 1) / max(0.1, time.monotonic() - self.start)  # the clock begins after the first round
+        # the clock begins after the first round
+        return (sight.round - 1) / max(0.1, time.monotonic() - self.start)
 
 
 class _Lines(Titled):
@@ -182,16 +211,24 @@ class _Live(Titled):
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         def text(pattern: str) -> TextColumn:
-            """A column of text in which nothing is markup: stages and metrics have names that others gave."""
+            """A column of text in which nothing is markup: stages and metrics have
+            names that others gave.
+            """
             return TextColumn(pattern, markup=False)
 
-        self.best, self.drawn = _Best(), 0.0
+        self.best = _Best()
+        self.drawn = 0.0
         self.bar = Progress(
-            text("{task.description}"), BarColumn(bar_width=24),
+            text("{task.description}"),
+            BarColumn(bar_width=24),
             text("{task.completed:.0f}/{task.total:.0f}"),
-            text("{task.fields[rate]}"), TimeRemainingColumn(compact=True), text("{task.fields[losses]}"),
-            console=Console(stderr=True), transient=True, auto_refresh=False,
-        )  # fmt: skip
+            text("{task.fields[rate]}"),
+            TimeRemainingColumn(compact=True),
+            text("{task.fields[losses]}"),
+            console=Console(stderr=True),
+            transient=True,
+            auto_refresh=False,
+        )
         self.task = self.bar.add_task("preparing the rows", total=1, rate="", losses="")
 
     def __enter__(self) -> "_Live":
@@ -207,10 +244,17 @@ class _Live(Titled):
         stage = self.best.stage
         self.best.update(sight)
         if sight.stage != stage or sight.round <= 1:
-            self.bar.reset(self.task, total=sight.n_rounds, description=self.named(sight))
+            self.bar.reset(
+                self.task, total=sight.n_rounds, description=self.named(sight)
+            )
         now = time.monotonic()
         if now - self.drawn > 0.1 or sight.round == sight.n_rounds:
             self.drawn = now
             rate = f"{self.best.rate(sight):.0f}/s"
-            self.bar.update(self.task, completed=sight.round, rate=rate, losses=self.best.text(sight))
+            self.bar.update(
+                self.task,
+                completed=sight.round,
+                rate=rate,
+                losses=self.best.text(sight),
+            )
             self.bar.refresh()

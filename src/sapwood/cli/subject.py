@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from sapwood.cli import tables
 from sapwood.cli.show import Output
-from sapwood.errors import DataError, ModelFormatError, ParameterError, SapwoodError, suggest
+from sapwood.errors import (
+    DataError,
+    ModelFormatError,
+    ParameterError,
+    SapwoodError,
+    suggest,
+)
 from sapwood.model import io
 from sapwood.model.booster import Booster
 
@@ -20,7 +26,9 @@ MAX_TYPE = 80  # characters of a type in a message
 
 
 def load(path: Path, data: Path | None = None) -> Booster:
-    """The model of a file; `data` is the file with rows, for which it may have been mistaken."""
+    """The model of a file; `data` is the file with rows, for which it may have been
+    mistaken.
+    """
     if path in tables.STDIN:
         raise DataError("a model is not read from standard input; give its file.")
     tables.check_file(path)
@@ -37,12 +45,16 @@ def load(path: Path, data: Path | None = None) -> Booster:
 def column(table: Any, name: str, what: str) -> NDArray[Any]:
     """A column by name."""
     if name not in table.column_names:
-        raise DataError(f"{what} has no column {name!r}; {suggest(name, table.column_names)}")
+        raise DataError(
+            f"{what} has no column {name!r}; {suggest(name, table.column_names)}"
+        )
     return np.asarray(tables.values(table, name))
 
 
 def refuse_nested(table: Any, name: str, purpose: str) -> None:
-    """Raise if a column has lists or objects in its cells; `purpose`: what it was to be."""
+    """Raise if a column has lists or objects in its cells; `purpose`: what it was to
+    be.
+    """
     import pyarrow as pa
 
     kind = table.column(name).type
@@ -57,7 +69,14 @@ def refuse_nested(table: Any, name: str, purpose: str) -> None:
 
 def example(values: NDArray[Any]) -> str:
     """A value of a column that is no number, for a message."""
-    return next((repr(one) for one in values.tolist() if one is not None and not isinstance(one, int | float)), "none")
+    return next(
+        (
+            repr(one)
+            for one in values.tolist()
+            if one is not None and not isinstance(one, int | float)
+        ),
+        "none",
+    )
 
 
 def numbers(table: Any, name: str, what: str, role: str) -> NDArray[np.float64]:
@@ -67,16 +86,24 @@ def numbers(table: Any, name: str, what: str, role: str) -> NDArray[np.float64]:
         return np.asarray(values, np.float64)
     except (TypeError, ValueError) as cause:
         some = example(values)
-        raise DataError(f"column {name!r} cannot be {role}: it is not numbers (it has {some}, say).") from cause
+        raise DataError(
+            f"column {name!r} cannot be {role}: it is not numbers (it has {some}, say)."
+        ) from cause
 
 
 def times(table: Any, name: str) -> NDArray[Any]:
-    """A column by which rows can be ordered: numbers, dates, or text that has dates as ISO 8601 writes them."""
+    """A column by which rows can be ordered: numbers, dates, or text that has dates as
+    ISO 8601 writes them.
+    """
     import pyarrow as pa
 
     values = column(table, name, "the table")
     kind = table.column(name).type
-    if pa.types.is_temporal(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+    if (
+        pa.types.is_temporal(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+    ):
         return values
     try:
         return np.asarray(table.column(name).cast(pa.timestamp("ns")).to_numpy())
@@ -88,7 +115,9 @@ def times(table: Any, name: str) -> NDArray[Any]:
 
 
 def target_of(booster: Booster, table: Any, given: str | None, what: str) -> str:
-    """The name of the target: the given one, or the only column that the model does not know."""
+    """The name of the target: the given one, or the only column that the model does not
+    know.
+    """
     if given is not None:
         column(table, given, what)
         return given
@@ -110,12 +139,16 @@ def features(booster: Booster, table: Any) -> Any:
     return table.select([name for name in table.column_names if name in known])
 
 
-def labelled(booster: Booster, path: Path, target: str | None, output: Output) -> tuple[Any, NDArray[Any]]:
+def labelled(
+    booster: Booster, path: Path, target: str | None, output: Output
+) -> tuple[Any, NDArray[Any]]:
     """Columns and labels of a file, without the rows that have no label."""
     table = tables.read(path)
     if not booster.named:
         if target is None:
-            raise DataError("the model knows its columns by position only; say --target NAME.")
+            raise DataError(
+                "the model knows its columns by position only; say --target NAME."
+            )
         y = column(table, target, str(path))
         refuse_nested(table, target, "the target")
         return table.drop_columns([target]), as_classes(booster, y)
@@ -135,7 +168,9 @@ def without_missing(table: Any, name: str, output: Output) -> Any:
     if values.dtype.kind == "f":
         missing |= np.isnan(values)
     if missing.any():
-        output.warn(f"{int(missing.sum()):,} of {len(values):,} rows have no {name}; they are left out.")
+        output.warn(
+            f"{int(missing.sum()):,} of {len(values):,} rows have no {name}; they are left out."
+        )
         table = table.filter(~missing)
     if not table.num_rows:
         raise DataError(f"no row has a value in {name}.")
@@ -143,14 +178,21 @@ def without_missing(table: Any, name: str, output: Output) -> Any:
 
 
 def as_classes(booster: Booster, y: NDArray[Any]) -> NDArray[Any]:
-    """Labels in the type of the model's classes: a file may have 1 where the model has "1" or True."""
+    """Labels in the type of the model's classes: a file may have 1 where the model has
+    "1" or True.
+    """
     if booster.classes is None or not len(y):
         return y
     place = {str(one): one for one in booster.classes.tolist()}
-    whole = [int(one) if isinstance(one, float) and one.is_integer() else one for one in y.tolist()]
+    whole = [
+        int(one) if isinstance(one, float) and one.is_integer() else one
+        for one in y.tolist()
+    ]
     unknown = sorted({str(one) for one in whole} - set(place))
     if unknown:
-        raise DataError(f"the target has classes that the model does not know: {', '.join(unknown[:MAX_NAMED])}.")
+        raise DataError(
+            f"the target has classes that the model does not know: {', '.join(unknown[:MAX_NAMED])}."
+        )
     found = np.empty(len(y), object)
     found[:] = [place[str(one)] for one in whole]
     return found

@@ -15,10 +15,19 @@ from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.system import folders, writing
 
 FORMATS = {
-    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet",
-    ".feather": "feather", ".arrow": "feather", ".ipc": "feather", ".jsonl": "jsonl", ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".txt": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "feather",
+    ".arrow": "feather",
+    ".ipc": "feather",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
     ".json": "jsonl",
-}  # fmt: skip
+}
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 STDIN = (Path("-"), Path("/dev/stdin"))
 MAX_NAMED = 5  # columns in a message
@@ -29,31 +38,42 @@ def format_of(path: Path) -> str:
     """The format of a file, by the end of its name; standard input is CSV."""
     if path in STDIN:
         return "csv"
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSED]
+    suffixes = [
+        suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSED
+    ]
     if suffixes and suffixes[-1] in FORMATS:
         return FORMATS[suffixes[-1]]
-    raise DataError(f"{path}: the name does not say the format; it must end in one of {', '.join(FORMATS)}.")
+    raise DataError(
+        f"{path}: the name does not say the format; it must end in one of {', '.join(FORMATS)}."
+    )
 
 
 def looks_like_rows(path: Path) -> bool:
-    """Whether the end of the name is that of a table, and of nothing else that commands read."""
+    """Whether the end of the name is that of a table, and of nothing else that commands
+    read.
+    """
     try:
         return format_of(path) != "jsonl" or path.suffix.lower() != ".json"
     except DataError:
         return False
 
 
-_spool: list[folders.TemporaryCopy] = []  # the copy of standard input, if a command has asked for it
+# the copy of standard input, if a command has asked for it
+_spool: list[folders.TemporaryCopy] = []
 
 
 def _local(path: Path) -> Path:
-    """The file to read: the path, or a temporary copy of standard input, which can be read more than once."""
+    """The file to read: the path, or a temporary copy of standard input, which can be
+    read more than once.
+    """
     if path not in STDIN:
         check_file(path)
         return path
     if not _spool:
         if sys.stdin is None or sys.stdin.isatty():
-            raise DataError(f"{path} means CSV from standard input, but nothing is piped into it.")
+            raise DataError(
+                f"{path} means CSV from standard input, but nothing is piped into it."
+            )
         _spool.append(folders.temporary_copy(sys.stdin.buffer, ".csv"))
     return _spool[0].path
 
@@ -64,9 +84,17 @@ def forget_stdin() -> None:
         _spool.pop().remove()
 
 
-def check_paths(inputs: dict[str, Path | None], outputs: dict[str, Path | None]) -> None:
-    """Raise if an output has no folder, is an input, or is another output; by what is said for each."""
-    read_ = [(what, path) for what, path in inputs.items() if path is not None and path not in STDIN]
+def check_paths(
+    inputs: dict[str, Path | None], outputs: dict[str, Path | None]
+) -> None:
+    """Raise if an output has no folder, is an input, or is another output; by what is
+    said for each.
+    """
+    read_ = [
+        (what, path)
+        for what, path in inputs.items()
+        if path is not None and path not in STDIN
+    ]
     reads_stdin = any(path in STDIN for path in inputs.values())
     if sum(path in STDIN for path in inputs.values()) > 1:
         raise ParameterError("standard input can be only one of the files.")
@@ -75,9 +103,13 @@ def check_paths(inputs: dict[str, Path | None], outputs: dict[str, Path | None])
             continue
         for other, taken in read_:
             if _same(path, taken):
-                raise ParameterError(f"{what} {path} is {other} too, and would be overwritten; choose another name.")
+                raise ParameterError(
+                    f"{what} {path} is {other} too, and would be overwritten; choose another name."
+                )
         if reads_stdin and _is_standard_input(path):
-            raise ParameterError(f"{what} {path} is standard input too, and would be overwritten; choose another name.")
+            raise ParameterError(
+                f"{what} {path} is standard input too, and would be overwritten; choose another name."
+            )
         check_folder(path)
         read_.append((what, path))
 
@@ -100,9 +132,14 @@ def _same(a: Path, b: Path) -> bool:
 def check_file(path: Path) -> None:
     """Raise if there is no such file, with the names that are like it."""
     if not path.exists():
-        near = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = (
+            [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+        )
         hint = suggest(path.name, near) if near else ""
-        raise DataError(f"there is no file {path}" + (f"; {hint}" if hint.startswith("did") else "."))
+        raise DataError(
+            f"there is no file {path}"
+            + (f"; {hint}" if hint.startswith("did") else ".")
+        )
     if path.is_dir():
         raise DataError(f"{path} is a folder; give a file.")
 
@@ -116,7 +153,9 @@ def check_folder(path: Path) -> None:
 
 
 def read(path: Path) -> Any:
-    """A whole file as an Arrow table, whose columns have names that are text, and differ."""
+    """A whole file as an Arrow table, whose columns have names that are text, and
+    differ.
+    """
     table = _read(path)
     check_names(path, table.schema)
     _check_text(path, table.schema)
@@ -127,7 +166,8 @@ def read(path: Path) -> Any:
 def _read(path: Path) -> Any:
     import pyarrow as pa
 
-    file, kind = _local(path), format_of(path)
+    file = _local(path)
+    kind = format_of(path)
     try:
         if kind in ("csv", "tsv"):
             from pyarrow import csv
@@ -147,7 +187,9 @@ def _read(path: Path) -> Any:
         check_depth(file)
         return json.read_json(file)
     except (pa.ArrowException, OSError) as cause:
-        raise DataError(f"{path} cannot be read as {kind}: {str(cause).splitlines()[0]}") from cause
+        raise DataError(
+            f"{path} cannot be read as {kind}: {str(cause).splitlines()[0]}"
+        ) from cause
 
 
 def check_names(path: Path, schema: Any) -> None:
@@ -155,26 +197,36 @@ def check_names(path: Path, schema: Any) -> None:
     try:
         names = schema.names
     except UnicodeDecodeError as cause:
-        raise DataError(f"{path}: the names of its columns are not UTF-8; save the file as UTF-8.") from cause
+        raise DataError(
+            f"{path}: the names of its columns are not UTF-8; save the file as UTF-8."
+        ) from cause
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         shown = ", ".join(map(repr, twice[:MAX_NAMED]))
-        raise DataError(f"{path} has several columns with the name {shown}; rename them, or leave all but one out.")
+        raise DataError(
+            f"{path} has several columns with the name {shown}; rename them, or leave all but one out."
+        )
 
 
 def _check_text(path: Path, schema: Any) -> None:
-    """Raise if a text file has a column of bytes, which is what Arrow makes of text in another encoding."""
+    """Raise if a text file has a column of bytes, which is what Arrow makes of text in
+    another encoding.
+    """
     import pyarrow as pa
 
     if format_of(path) not in ("csv", "tsv"):
         return
     for field in schema:
         if pa.types.is_binary(field.type):
-            raise DataError(f"{path}: column {field.name!r} has text that is not UTF-8; save the file as UTF-8.")
+            raise DataError(
+                f"{path}: column {field.name!r} has text that is not UTF-8; save the file as UTF-8."
+            )
 
 
 def _check_values(path: Path, table: Any) -> None:
-    """Raise if offsets or codes of a file lead outside of its values, or text is none: Arrow reads without a look."""
+    """Raise if offsets or codes of a file lead outside of its values, or text is none:
+    Arrow reads without a look.
+    """
     import pyarrow as pa
 
     try:
@@ -186,31 +238,50 @@ def _check_values(path: Path, table: Any) -> None:
 def _csv_options(kind: str, types: Any = None) -> dict[str, Any]:
     from pyarrow import csv
 
-    convert = csv.ConvertOptions(null_values=MISSING, strings_can_be_null=True, column_types=types)
-    return {"parse_options": csv.ParseOptions(delimiter="\t" if kind == "tsv" else ","), "convert_options": convert}
+    convert = csv.ConvertOptions(
+        null_values=MISSING, strings_can_be_null=True, column_types=types
+    )
+    return {
+        "parse_options": csv.ParseOptions(delimiter="\t" if kind == "tsv" else ","),
+        "convert_options": convert,
+    }
 
 
-def batches(path: Path, size: int, text: Sequence[str] = (), numbers: Sequence[str] = ()) -> Iterator[Any]:
-    """A file as Arrow tables of at most `size` rows, of which few are in memory at once.
+def batches(
+    path: Path, size: int, text: Sequence[str] = (), numbers: Sequence[str] = ()
+) -> Iterator[Any]:
+    """A file as Arrow tables of at most `size` rows, of which few are in memory at
+    once.
 
-    `text` and `numbers`: columns of a CSV file whose types are known; the others are inferred from its beginning.
+    `text` and `numbers`: columns of a CSV file whose types are known; the others are
+    inferred from its beginning.
     """
     import pyarrow as pa
 
-    local, kind = _local(path), format_of(path)
+    local = _local(path)
+    kind = format_of(path)
     try:
         if kind in ("csv", "tsv"):
             from pyarrow import csv
 
             with csv.open_csv(local, **_csv_options(kind)) as reader:
                 check_names(path, reader.schema)
-                names, inferred = reader.schema.names, dict(zip(reader.schema.names, reader.schema.types, strict=True))
+                names, inferred = (
+                    reader.schema.names,
+                    dict(zip(reader.schema.names, reader.schema.types, strict=True)),
+                )
             wanted = set(numbers)
             whole = [name for name in names if not pa.types.is_boolean(inferred[name])]
-            types = {name: pa.float64() for name in whole if name in wanted or pa.types.is_integer(inferred[name])}
+            types = {
+                name: pa.float64()
+                for name in whole
+                if name in wanted or pa.types.is_integer(inferred[name])
+            }
             types |= dict.fromkeys(text, pa.string())
             with csv.open_csv(local, **_csv_options(kind, types)) as reader:
-                yield from _resized((pa.Table.from_batches([one]) for one in reader), size)
+                yield from _resized(
+                    (pa.Table.from_batches([one]) for one in reader), size
+                )
         elif kind == "parquet":
             from pyarrow import parquet
 
@@ -223,7 +294,9 @@ def batches(path: Path, size: int, text: Sequence[str] = (), numbers: Sequence[s
         else:
             yield from _resized([read(path)], size)
     except (pa.ArrowException, OSError) as cause:
-        raise DataError(f"{path} cannot be read as {kind}: {str(cause).splitlines()[0]}") from cause
+        raise DataError(
+            f"{path} cannot be read as {kind}: {str(cause).splitlines()[0]}"
+        ) from cause
 
 
 def _resized(tables: Iterable[Any], size: int) -> Iterator[Any]:
@@ -249,7 +322,9 @@ def values(table: Any, name: str) -> Any:
 
 
 def write(path: Path | None, tables: Iterable[Any], out: Any = None) -> int:
-    """Write tables one after the other into a file, or as CSV to `out`; the number of rows."""
+    """Write tables one after the other into a file, or as CSV to `out`; the number of
+    rows.
+    """
     if path is None:
         return _write_csv(out, tables, ",")
     kind = format_to_write(path)
@@ -263,12 +338,16 @@ def write(path: Path | None, tables: Iterable[Any], out: Any = None) -> int:
 
 
 def format_to_write(path: Path) -> str:
-    """The format of a table that will be written; a pipe or a device whose name says nothing gets CSV."""
+    """The format of a table that will be written; a pipe or a device whose name says
+    nothing gets CSV.
+    """
     if path.suffix.lower() in FORMATS:
         return FORMATS[path.suffix.lower()]
     if writing.is_written_into(path):
         return "csv"
-    raise DataError(f"{path}: a table is written to a file whose name ends in one of {', '.join(FORMATS)}.")
+    raise DataError(
+        f"{path}: a table is written to a file whose name ends in one of {', '.join(FORMATS)}."
+    )
 
 
 def _write_csv(file: Any, tables: Iterable[Any], delimiter: str) -> int:
@@ -276,7 +355,9 @@ def _write_csv(file: Any, tables: Iterable[Any], delimiter: str) -> int:
 
     rows = 0
     for table in tables:
-        csv.write_csv(table, file, csv.WriteOptions(include_header=rows == 0, delimiter=delimiter))
+        csv.write_csv(
+            table, file, csv.WriteOptions(include_header=rows == 0, delimiter=delimiter)
+        )
         rows += table.num_rows
     file.flush()
     return rows
@@ -297,7 +378,8 @@ def _write_arrow(file: BinaryIO, tables: Iterable[Any], kind: str) -> int:
     import pyarrow as pa
     from pyarrow import parquet
 
-    rows, writer = 0, None
+    rows = 0
+    writer = None
     try:
         for table in tables:
             if writer is None:

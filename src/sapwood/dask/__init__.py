@@ -1,8 +1,11 @@
-"""Training, prediction and explanation on a Dask cluster: the bytes of a fit in memory, whoever holds the rows.
+"""Training, prediction and explanation on a Dask cluster: the bytes of a fit in memory,
+whoever holds the rows.
 
-In: DataFrames or Arrays of Dask, or lists of delayed tables. Out: a `sapwood.Booster`; Dask collections of predictions.
+In: DataFrames or Arrays of Dask, or lists of delayed tables. Out: a `sapwood.Booster`;
+Dask collections of predictions.
 
-docs/dask.md tells what happens when workers are lost. Needs the extra ``dask``. Names are loaded when they are first
+docs/dask.md tells what happens when workers are lost. Needs the extra ``dask``. Names
+are loaded when they are first
 used: a worker needs few of them.
 """
 
@@ -16,9 +19,17 @@ if TYPE_CHECKING:
     from sapwood.dask.training import train
 
 if find_spec("distributed") is None:
-    raise ImportError("sapwood.dask needs Dask; install it with: pip install 'sapwood[dask]'")
+    raise ImportError(
+        "sapwood.dask needs Dask; install it with: pip install 'sapwood[dask]'"
+    )
 
-__all__ = ["DaskSapwoodClassifier", "DaskSapwoodRegressor", "explain", "predict", "train"]
+__all__ = [
+    "DaskSapwoodClassifier",
+    "DaskSapwoodRegressor",
+    "explain",
+    "predict",
+    "train",
+]
 
 _HOME = {
     "DaskSapwoodClassifier": "estimators",

@@ -1,6 +1,7 @@
 """The estimators of scikit-learn's kind on a Dask cluster.
 
-In: Dask collections. Out: fitted estimators with the model of a plain fit in memory; predictions as arrays of Dask.
+In: Dask collections. Out: fitted estimators with the model of a plain fit in memory;
+predictions as arrays of Dask.
 """
 
 from collections.abc import Sequence
@@ -29,10 +30,14 @@ class _OnDask:
     local: type  # the estimator for data in memory
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, as the constructor does; the estimator itself is returned."""
+        """Set parameters by name, as the constructor does; the estimator itself is
+        returned.
+        """
         for name in ("client", "timeout"):
             if name in params:
-                raise ParameterError(f"{name} is an argument of fit, not a parameter: fit(X, y, {name}=...).")
+                raise ParameterError(
+                    f"{name} is an argument of fit, not a parameter: fit(X, y, {name}=...)."
+                )
         return super().set_params(**params)  # type: ignore[misc, no-any-return]
 
     def fit(
@@ -62,18 +67,20 @@ class _OnDask:
         X_val, y_val, sample_weight_val : as X, y and sample_weight, optional
             Validation rows.
         eval_set : (X, y) or list of such pairs, optional
-            The same in another way, or several of them, with the peers' ``eval_names`` and lists of weights.
+            The same in another way, or several of them, with the peers' ``eval_names``
+            and lists of weights.
         callbacks : sequence of callables, optional
             They run on every worker.
         init_model : Booster or fitted estimator, optional
             The model to continue from.
         client : distributed.Client, optional
-            The cluster; the current client by default. With an asynchronous client, the result must be awaited.
+            The cluster; the current client by default. With an asynchronous client, the
+            result must be awaited.
         timeout : float
             Seconds after which a worker that does not answer counts as lost.
         **more
-            ``categorical_features``, ``eval_metric``, ``early_stopping_rounds`` and ``verbose``, under any of their
-            names, for this fit alone.
+            ``categorical_features``, ``eval_metric``, ``early_stopping_rounds`` and
+            ``verbose``, under any of their names, for this fit alone.
 
         Returns
         -------
@@ -87,15 +94,33 @@ class _OnDask:
                     f"memory is for {self.local.__name__}."
                 )
         if X_val is not None and eval_set is not None:
-            raise DataError("X_val and eval_set are two ways to give validation rows; choose one.")
-        sets = targets.holdouts(X_val, y_val, sample_weight_val, None) + targets.peer_sets(more, eval_set)
+            raise DataError(
+                "X_val and eval_set are two ways to give validation rows; choose one."
+            )
+        sets = targets.holdouts(
+            X_val, y_val, sample_weight_val, None
+        ) + targets.peer_sets(more, eval_set)
         if any(one.init_score is not None for one in sets):
-            raise DataError("first scores of validation sets are for data in memory; leave them out.")
-        now = parameters.of_fit(self.fit, more, f"the constructor, {type(self).__name__}(...)")
+            raise DataError(
+                "first scores of validation sets are for data in memory; leave them out."
+            )
+        now = parameters.of_fit(
+            self.fit, more, f"the constructor, {type(self).__name__}(...)"
+        )
         client = get_client() if client is None else client
         said: list[str] | None = None if client.asynchronous else []
         found: Self = client.sync(
-            self._fit_on, client, X, y, sample_weight, sets, callbacks, init_model, timeout, now, said
+            self._fit_on,
+            client,
+            X,
+            y,
+            sample_weight,
+            sets,
+            callbacks,
+            init_model,
+            timeout,
+            now,
+            said,
         )
         show_warnings(said)
         return found
@@ -117,22 +142,33 @@ class _OnDask:
         init_model = getattr(init_model, "booster_", init_model)
         given = self._given()
         if given.get("quality") is not None:
-            raise ParameterError(f"quality={given['quality']!r} is for data in memory; on Dask a fit is a plain one.")
+            raise ParameterError(
+                f"quality={given['quality']!r} is for data in memory; on Dask a fit is a plain one."
+            )
         named = {names().get(name) for name in now}
-        given = {name: value for name, value in given.items() if name not in named} | now
+        given = {
+            name: value for name, value in given.items() if name not in named
+        } | now
         settings = resolve(given, fields=objective.field_aliases()) | {"quality": None}
         settings |= {name: now[name] for name in ("use_best_model",) if name in now}
         self._forget()
         y = await self._targets(client, X, y, settings, known)
-        valid = {one.name: (one.X, self._encoded(one.y, one.X), one.weight) for one in holdouts}
-        booster = await start_training(client, settings, X, y, weight, valid, callbacks, init_model, timeout, said)
+        valid = {
+            one.name: (one.X, self._encoded(one.y, one.X), one.weight)
+            for one in holdouts
+        }
+        booster = await start_training(
+            client, settings, X, y, weight, valid, callbacks, init_model, timeout, said
+        )
         self.n_features_in_ = booster.n_columns
         if booster.named:
             self.feature_names_in_ = np.array(booster.feature_names, object)
         self.booster_ = self._finish(booster)
         return self
 
-    async def _targets(self: Any, client: Client, X: Any, y: Any, settings: dict[str, Any], known: Any) -> Any:
+    async def _targets(
+        self: Any, client: Client, X: Any, y: Any, settings: dict[str, Any], known: Any
+    ) -> Any:
         self._learn_target(np.zeros(1), settings, known)
         return y
 
@@ -146,9 +182,15 @@ class _OnDask:
         return found
 
     def _map(self: Any, method: str, X: Any, **more: Any) -> Any:
-        """A method for Dask collections, block by block; for data in memory as it is."""
+        """A method for Dask collections, block by block; for data in memory as it
+        is.
+        """
         local = self.to_local()
-        return mapped(local, method, X, more) if parts.on_cluster(X) else getattr(local, method)(X, **more)
+        return (
+            mapped(local, method, X, more)
+            if parts.on_cluster(X)
+            else getattr(local, method)(X, **more)
+        )
 
     def predict(self, X: Any, **more: Any) -> Any:
         """Predict the target of every row: an array of Dask for Dask collections.
@@ -157,8 +199,16 @@ class _OnDask:
         """
         return self._map("predict", X, **more)
 
-    def score(self: Any, X: Any, y: Any, sample_weight: Any = None, *, client: Client | None = None) -> Any:
-        """The score of the estimator for data in memory. Predictions and targets come to the client, rows do not.
+    def score(
+        self: Any,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        client: Client | None = None,
+    ) -> Any:
+        """The score of the estimator for data in memory. Predictions and targets come
+        to the client, rows do not.
 
         With an asynchronous client, the result must be awaited.
         """
@@ -167,18 +217,26 @@ class _OnDask:
         client = get_client() if client is None else client
         return client.sync(self._score_on, client, X, y, sample_weight)
 
-    async def _score_on(self: Any, client: Client, X: Any, y: Any, weight: Any) -> float:
+    async def _score_on(
+        self: Any, client: Client, X: Any, y: Any, weight: Any
+    ) -> float:
         local = self.to_local()
-        columns = [mapped(local, "predict", parts.blocks(X, "X"), {}), parts.blocks(y, "y", X)]
+        columns = [
+            mapped(local, "predict", parts.blocks(X, "X"), {}),
+            parts.blocks(y, "y", X),
+        ]
         columns += [] if weight is None else [parts.blocks(weight, "sample_weight", X)]
         found = [await client.gather(client.compute(one)) for one in columns]
-        predicted, *given = (np.concatenate([np.asarray(part) for part in one]) for one in found)
+        predicted, *given = (
+            np.concatenate([np.asarray(part) for part in one]) for one in found
+        )
         local.predict = lambda X: predicted
         return float(local.score(None, *given))
 
 
 class DaskSapwoodRegressor(_OnDask, SapwoodRegressor):  # type: ignore[misc]
-    """`sapwood.SapwoodRegressor` on a Dask cluster: parameters and attributes are the same.
+    """`sapwood.SapwoodRegressor` on a Dask cluster: parameters and attributes are the
+    same.
 
     A fit is a plain one (``quality=None``), and has the bytes of such a fit in memory.
     """
@@ -187,18 +245,27 @@ class DaskSapwoodRegressor(_OnDask, SapwoodRegressor):  # type: ignore[misc]
 
 
 class DaskSapwoodClassifier(_OnDask, SapwoodClassifier):  # type: ignore[misc]
-    """`sapwood.SapwoodClassifier` on a Dask cluster: parameters and attributes are the same.
+    """`sapwood.SapwoodClassifier` on a Dask cluster: parameters and attributes are the
+    same.
 
     A fit is a plain one (``quality=None``), and has the bytes of such a fit in memory.
     """
 
     local = SapwoodClassifier
 
-    async def _targets(self, client: Client, X: Any, y: Any, settings: dict[str, Any], known: Any) -> Any:
+    async def _targets(
+        self, client: Client, X: Any, y: Any, settings: dict[str, Any], known: Any
+    ) -> Any:
         distinct = dask.delayed(_distinct, name="sapwood-classes")
-        found = await client.gather(client.compute([distinct(one) for one in parts.blocks(y, "y", X)]))
+        found = await client.gather(
+            client.compute([distinct(one) for one in parts.blocks(y, "y", X)])
+        )
         several = next((one for one in found if one.ndim == 2), None)
-        classes = np.concatenate([one for one in found if len(one)] or found) if several is None else several
+        classes = (
+            np.concatenate([one for one in found if len(one)] or found)
+            if several is None
+            else several
+        )
         self._learn_target(classes, settings, known)
         return self._encoded(y, X)
 
@@ -209,7 +276,9 @@ class DaskSapwoodClassifier(_OnDask, SapwoodClassifier):  # type: ignore[misc]
         return [encode(self.classes_, one) for one in parts.blocks(y, "y", X)]
 
     def predict_proba(self, X: Any, **more: Any) -> Any:  # type: ignore[override]
-        """Predict the probability of every class: an array of Dask for Dask collections."""
+        """Predict the probability of every class: an array of Dask for Dask
+        collections.
+        """
         return self._map("predict_proba", X, **more)
 
     def decision_function(self, X: Any) -> Any:  # type: ignore[override]
@@ -228,6 +297,9 @@ def _distinct(y: Any) -> NDArray[Any]:
 def _codes(classes: NDArray[Any], y: Any) -> NDArray[np.float64]:
     """The index of every row's class."""
     model = SapwoodClassifier()
-    model.classes_, model.outputs_2d_ = classes, False
+    model.classes_ = classes
+    model.outputs_2d_ = False
     values = np.asarray(y).ravel()
-    return np.asarray(model._encode_target(values) if len(values) else np.empty(0), np.float64)
+    return np.asarray(
+        model._encode_target(values) if len(values) else np.empty(0), np.float64
+    )

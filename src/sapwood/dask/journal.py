@@ -1,9 +1,12 @@
-"""The rounds of trainings that run on a worker, kept in its memory: what survives when another worker is lost.
+"""The rounds of trainings that run on a worker, kept in its memory: what survives when
+another worker is lost.
 
-In: what a training is, and its trees as they grow. Out: the trees of the rounds that any holder still has.
+In: what a training is, and its trees as they grow. Out: the trees of the rounds that
+any holder still has.
 
-Every holder has the same trees. When a training starts again on the workers that are left, the longest journal among
-them is sent to all, and the stored rounds need no search for splits (`boost/checkpoint.py` does this with a file).
+Every holder has the same trees. When a training starts again on the workers that are
+left, the longest journal among them is sent to all, and the stored rounds need no
+search for splits (`boost/checkpoint.py` does this with a file).
 """
 
 import json
@@ -19,7 +22,8 @@ from sapwood.device import Tree
 from sapwood.errors import MessageError
 from sapwood.reduce import Reduce
 
-KIND, VERSION = "journal", 1
+KIND = "journal"
+VERSION = 1
 MAX_JOURNALS = 4  # trainings whose rounds are kept; the oldest goes first
 _LOCK = threading.Lock()
 _JOURNALS: dict[str, list[list[Tree]]] = {}  # calls of `Trainer.grow` by training
@@ -28,8 +32,11 @@ _JOURNALS: dict[str, list[list[Tree]]] = {}  # calls of `Trainer.grow` by traini
 class Journal:
     """Follows one training on one worker."""
 
-    def __init__(self, facts: Mapping[str, Any], reduce: Reduce, per_call: int, calls: int) -> None:
-        self._key, self._calls = sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest(), calls
+    def __init__(
+        self, facts: Mapping[str, Any], reduce: Reduce, per_call: int, calls: int
+    ) -> None:
+        self._key = sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+        self._calls = calls
         with _LOCK:
             mine = list(_JOURNALS.get(self._key, ()))
         self.known = _longest(mine[: len(mine) // calls * calls], reduce, per_call)
@@ -50,20 +57,30 @@ class Journal:
         fresh = self.grown.take_fresh()
         with _LOCK:
             calls = _JOURNALS.get(self._key)
-            if calls is not None and len(calls) == self._n_calls:  # the same training may run twice at once
+            # the same training may run twice at once
+            if calls is not None and len(calls) == self._n_calls:
                 calls += fresh
         self._n_calls += len(fresh)
 
     def close(self) -> None:
-        """The training has ended; the rounds stay, in case that the model does not reach the client."""
+        """The training has ended; the rounds stay, in case that the model does not
+        reach the client.
+        """
 
 
 def _longest(mine: list[list[Tree]], reduce: Reduce, per_call: int) -> list[list[Tree]]:
     """The calls of the holder that has most; the first of them where several have."""
-    lengths = [int.from_bytes(one, "little") for one in reduce.gather(len(mine).to_bytes(8, "little"))]
+    lengths = [
+        int.from_bytes(one, "little")
+        for one in reduce.gather(len(mine).to_bytes(8, "little"))
+    ]
     best = lengths.index(max(lengths))
     if min(lengths) == lengths[best]:
         return mine
-    raw = container.pack(KIND, VERSION, grown.pack(mine), {}) if reduce.rank == best else b""
+    raw = (
+        container.pack(KIND, VERSION, grown.pack(mine), {})
+        if reduce.rank == best
+        else b""
+    )
     arrays, _ = container.unpack(reduce.gather(raw)[best], KIND, VERSION, MessageError)
     return grown.unpack(arrays, per_call)

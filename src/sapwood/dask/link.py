@@ -1,9 +1,12 @@
-"""Messages between Dask workers, over Dask's own comms: with TLS where the cluster has it.
+"""Messages between Dask workers, over Dask's own comms: with TLS where the cluster has
+it.
 
-In: the workers of one attempt at a training. Out: a `sapwood.holders.Link`, which notices workers that are gone.
+In: the workers of one attempt at a training. Out: a `sapwood.holders.Link`, which
+notices workers that are gone.
 
-A training runs in a thread of a task. `outbox.py` has the three ways in which a message leaves it. The worker's event
-loop answers the question whether the training is still running while its thread computes.
+A training runs in a thread of a task. `outbox.py` has the three ways in which a message
+leaves it. The worker's event loop answers the question whether the training is still
+running while its thread computes.
 """
 
 import asyncio
@@ -26,13 +29,16 @@ from sapwood.errors import HolderLostError, MessageError
 from sapwood.version import VERSION
 
 POLL = 0.5  # seconds between two questions while nothing comes
-MAX_ENDED = 1000  # names of ended attempts that are kept, so that late messages are dropped
+# names of ended attempts that are kept, so that late messages are dropped
+MAX_ENDED = 1000
 
 
 class Mail:
-    """What the workers of this process have received for the attempts that run on them: messages, or sockets.
+    """What the workers of this process have received for the attempts that run on them:
+    messages, or sockets.
 
-    The name of a box has the attempt and the rank of the holder: several workers may share a process.
+    The name of a box has the attempt and the rank of the holder: several workers may
+    share a process.
     """
 
     def __init__(self) -> None:
@@ -42,7 +48,9 @@ class Mail:
         self._ended: deque[str] = deque(maxlen=MAX_ENDED)
 
     def queue(self, name: str, source: int) -> "SimpleQueue[Any]":
-        """What comes from one holder; it may come before this worker's own task has started."""
+        """What comes from one holder; it may come before this worker's own task has
+        started.
+        """
         with self._lock:
             return self._queues.setdefault((name, source), SimpleQueue())
 
@@ -54,8 +62,16 @@ class Mail:
             item.close()
 
     def state(self, name: str) -> str:
-        """What this worker does for an attempt: 'waiting' for its task to start, 'running' or 'ended'."""
-        return "running" if name in self._running else "ended" if name in self._ended else "waiting"
+        """What this worker does for an attempt: 'waiting' for its task to start,
+        'running' or 'ended'.
+        """
+        return (
+            "running"
+            if name in self._running
+            else "ended"
+            if name in self._ended
+            else "waiting"
+        )
 
     def begin(self, name: str) -> None:
         """An attempt runs here."""
@@ -67,7 +83,9 @@ class Mail:
             self._running.discard(name)
             self._ended.append(name)
             gone = [queue for key, queue in self._queues.items() if key[0] == name]
-            self._queues = {key: queue for key, queue in self._queues.items() if key[0] != name}
+            self._queues = {
+                key: queue for key, queue in self._queues.items() if key[0] != name
+            }
         for queue in gone:
             while not queue.empty():
                 item = queue.get()
@@ -87,7 +105,9 @@ def _on_state(name: str) -> str:
 
 
 def _on_link(comm: Any, name: str, source: int) -> Any:
-    """Take the socket of a comm over from Dask; the other side waits for the answer before it sends."""
+    """Take the socket of a comm over from Dask; the other side waits for the answer
+    before it sends.
+    """
     line = outbox.taken_over(comm)
     with suppress(OSError):  # the other may be gone already
         line.send(READY)
@@ -97,7 +117,9 @@ def _on_link(comm: Any, name: str, source: int) -> Any:
 
 def install(dask_worker: Any) -> dict[str, str]:
     """Make a worker ready to receive messages; what it runs."""
-    dask_worker.handlers.update({MESSAGE: _on_message, STATE: _on_state, LINK: _on_link})
+    dask_worker.handlers.update(
+        {MESSAGE: _on_message, STATE: _on_state, LINK: _on_link}
+    )
     return {"sapwood": VERSION}
 
 
@@ -106,17 +128,33 @@ class DaskLink:
 
     worker: the Dask worker; key: the key of the task that trains.
     addresses: of the workers of all holders, by rank.
-    timeout: seconds after which a worker that does not answer, or has not started its task, counts as lost.
+    timeout: seconds after which a worker that does not answer, or has not started its
+    task, counts as lost.
     """
 
-    def __init__(self, worker: Any, key: Any, name: str, rank: int, addresses: Sequence[str], timeout: float) -> None:
-        self.rank, self.size, self._addresses = rank, len(addresses), addresses
+    def __init__(
+        self,
+        worker: Any,
+        key: Any,
+        name: str,
+        rank: int,
+        addresses: Sequence[str],
+        timeout: float,
+    ) -> None:
+        self.rank = rank
+        self.size = len(addresses)
+        self._addresses = addresses
         self._boxes = [f"{name}:{one}" for one in range(self.size)]
-        self._worker, self._key, self._timeout = worker, key, timeout
+        self._worker = worker
+        self._key = key
+        self._timeout = timeout
         self._loop: asyncio.AbstractEventLoop = worker.loop.asyncio_loop
         self._outboxes: dict[int, outbox.Outbox] = {}
-        self._queues = [MAIL.queue(self._boxes[rank], source) for source in range(self.size)]
-        self._lines: dict[int, outbox.Inlet] = {}  # by holder: where its messages come in, if over a socket
+        self._queues = [
+            MAIL.queue(self._boxes[rank], source) for source in range(self.size)
+        ]
+        # by holder: where its messages come in, if over a socket
+        self._lines: dict[int, outbox.Inlet] = {}
         MAIL.begin(self._boxes[rank])
 
     def send(self, to: int, message: bytes) -> None:
@@ -126,9 +164,12 @@ class DaskLink:
         self._outboxes[to].put(message)
 
     def receive(self, source: int) -> bytes | memoryview:
-        """Wait for the next message; the other's event loop is asked from time to time whether it is still there."""
+        """Wait for the next message; the other's event loop is asked from time to time
+        whether it is still there.
+        """
         self.check_cancelled()
-        start, silent = time.monotonic(), False
+        start = time.monotonic()
+        silent = False
         while True:
             try:
                 if source in self._lines:
@@ -139,21 +180,28 @@ class DaskLink:
                 self._check_sent()
                 if silent:
                     raise self._ended(source) from None
-                silent = self._has_ended(source, start)  # what it has sent before may still be on its way
+                # what it has sent before may still be on its way
+                silent = self._has_ended(source, start)
             except OSError:
                 raise self._ended(source) from None
             except MessageError as cause:
-                raise MessageError(f"worker {self._addresses[source]} sent what is no message: {cause}") from None
+                raise MessageError(
+                    f"worker {self._addresses[source]} sent what is no message: {cause}"
+                ) from None
             else:
                 if isinstance(item, socket.socket):
                     self._lines[source] = outbox.Inlet(item)
                 elif isinstance(item, bytes | bytearray | memoryview):
                     return bytes(item)
                 else:
-                    raise HolderLostError(f"worker {self._addresses[source]} sent no bytes.")
+                    raise HolderLostError(
+                        f"worker {self._addresses[source]} sent no bytes."
+                    )
 
     def check_cancelled(self) -> None:
-        """Raise where Dask has taken the task back: it was cancelled, or its client is gone."""
+        """Raise where Dask has taken the task back: it was cancelled, or its client is
+        gone.
+        """
         task = self._worker.state.tasks.get(self._key)
         if task is None or task.state in ("cancelled", "released", "forgotten"):
             raise HolderLostError(f"the task {self._key} was cancelled.")
@@ -167,7 +215,8 @@ class DaskLink:
         MAIL.end(self._boxes[self.rank])
 
     def _outbox(self, to: int) -> outbox.Outbox:
-        address, box = self._addresses[to], self._boxes[to]
+        address = self._addresses[to]
+        box = self._boxes[to]
         if address.startswith("inproc://"):
             return outbox.Local(lambda message: MAIL.put(box, self.rank, message))
         found = self._of_loop(self._open(address, box), address)
@@ -183,7 +232,9 @@ class DaskLink:
         return outbox.Line(found)
 
     async def _open(self, address: str, box: str) -> Any:
-        comm = await connect(address, timeout=self._timeout, **self._worker.connection_args)
+        comm = await connect(
+            address, timeout=self._timeout, **self._worker.connection_args
+        )
         head = {"name": box, "source": self.rank, "reply": False}
         if not outbox.can_take_over(comm):
             return outbox.Looped(self._loop, comm, {"op": MESSAGE, **head})
@@ -194,15 +245,21 @@ class DaskLink:
         return HolderLostError(f"worker {self._addresses[source]} has ended its part.")
 
     def _has_ended(self, source: int, start: float) -> bool:
-        """Whether another has ended its part; raises where it does not answer, or does not start."""
+        """Whether another has ended its part; raises where it does not answer, or does
+        not start.
+        """
         address = self._addresses[source]
         state = self._of_loop(self._ask(address, self._boxes[source]), address)
         if state == "waiting" and time.monotonic() - start > self._timeout:
-            raise HolderLostError(f"worker {address} has not started its part for {self._timeout:g} seconds.")
+            raise HolderLostError(
+                f"worker {address} has not started its part for {self._timeout:g} seconds."
+            )
         return bool(state == "ended")
 
     async def _ask(self, address: str, box: str) -> Any:
-        comm = await connect(address, timeout=self._timeout, **self._worker.connection_args)
+        comm = await connect(
+            address, timeout=self._timeout, **self._worker.connection_args
+        )
         try:
             await comm.write({"op": STATE, "name": box})
             return await comm.read()
@@ -211,7 +268,9 @@ class DaskLink:
 
     def _of_loop(self, question: Coroutine[Any, Any, Any], address: str) -> Any:
         """What the event loop finds out about another worker, in bounded time."""
-        asked = asyncio.run_coroutine_threadsafe(asyncio.wait_for(question, self._timeout), self._loop)
+        asked = asyncio.run_coroutine_threadsafe(
+            asyncio.wait_for(question, self._timeout), self._loop
+        )
         try:
             while not asked.done():
                 wait({asked}, POLL)

@@ -1,10 +1,13 @@
-"""How messages leave a worker of Dask: by the socket of a comm, by the event loop, or inside one process.
+"""How messages leave a worker of Dask: by the socket of a comm, by the event loop, or
+inside one process.
 
 In: messages for one worker, in their order. Out: the same messages in its mail.
 
-A message that goes through Dask's event loops wakes two of them, and two threads: half a millisecond, and a tree needs
-one for each split. So a comm without TLS is opened by Dask, with its handshake, and then gives its socket to the
-training: the thread that trains writes and reads it. Comms of other kinds stay with the event loop.
+A message that goes through Dask's event loops wakes two of them, and two threads: half
+a millisecond, and a tree needs one for each split. So a comm without TLS is opened by
+Dask, with its handshake, and then gives its socket to the
+training: the thread that trains writes and reads it. Comms of other kinds stay with the
+event loop.
 
     Line      8 bytes of length, and the message, over the socket of a comm
     Looped    a message of Dask over a comm; TLS, and whatever has no plain socket
@@ -26,14 +29,22 @@ import numpy as np
 
 from sapwood.errors import MessageError
 
-MESSAGE, STATE, LINK = "sapwood_message", "sapwood_state", "sapwood_link"  # operations of a worker
+# operations of a worker
+MESSAGE = "sapwood_message"
+STATE = "sapwood_state"
+LINK = "sapwood_link"
 READY = b"\x06"  # what a worker says when it has taken the socket over
 LENGTH = 8  # bytes before a message
 MAX_MESSAGE = 1 << 36  # bytes; a longer one is not ours
-MAX_AHEAD = 1 << 24  # bytes of room for a message of which nothing has come; then as much again as has come
-MAX_KEPT = 1 << 22  # bytes of room that is kept for the next message: Dask's heap gives memory back, and takes it anew
+# bytes of room for a message of which nothing has come; then as much again as has come
+MAX_AHEAD = 1 << 24
+# bytes of room that is kept for the next message: Dask's heap gives memory back, and
+# takes it anew
+MAX_KEPT = 1 << 22
 CAN_SPIN = hasattr(select, "poll") and hasattr(os, "sched_yield")  # not on Windows
-SPIN = 2e-4  # seconds in which a thread looks again and again before it sleeps: to be woken takes longer
+# seconds in which a thread looks again and again before it sleeps: to be woken takes
+# longer
+SPIN = 2e-4
 
 
 class Outbox(Protocol):
@@ -42,7 +53,9 @@ class Outbox(Protocol):
     failed: bool  # a message could not be sent: the other is gone
 
     def put(self, message: bytes) -> None:
-        """Send a message; it is under way when this returns. Whoever waits for an answer looks at `failed`."""
+        """Send a message; it is under way when this returns. Whoever waits for an
+        answer looks at `failed`.
+        """
 
     def close(self, timeout: float) -> None:
         """Let what was sent arrive, and end."""
@@ -65,18 +78,22 @@ def taken_over(comm: Any) -> socket.socket:
 
 
 class Line:
-    """Writes to a socket. What the system does not take at once is written by a thread."""
+    """Writes to a socket. What the system does not take at once is written by a
+    thread.
+    """
 
     def __init__(self, line: socket.socket) -> None:
         self.failed = False
         self._line = line
         self._rest: SimpleQueue[memoryview | None] = SimpleQueue()
         self._writer: threading.Thread | None = None
-        self._n_given = self._n_written = 0  # pieces that the thread was given, and that it has written
+        # pieces that the thread was given, and that it has written
+        self._n_given = self._n_written = 0
 
     def put(self, message: bytes) -> None:
         """Write a message, or as much of it as fits, and leave the rest to a thread."""
-        head, sent = len(message).to_bytes(LENGTH, "little"), 0
+        head = len(message).to_bytes(LENGTH, "little")
+        sent = 0
         if self._n_given == self._n_written:
             try:
                 sent = self._line.sendmsg([head, message], [], socket.MSG_DONTWAIT)
@@ -99,7 +116,9 @@ class Line:
 
     def _later(self, piece: memoryview) -> None:
         if self._writer is None:
-            self._writer = threading.Thread(target=self._write, name="sapwood-writer", daemon=True)
+            self._writer = threading.Thread(
+                target=self._write, name="sapwood-writer", daemon=True
+            )
             self._writer.start()
         self._n_given += 1
         self._rest.put(piece)
@@ -118,8 +137,10 @@ class Inlet:
     """Reads the messages that a `Line` has written."""
 
     def __init__(self, line: socket.socket) -> None:
-        self._line, self._seconds = line, -1.0
-        self._head, self._n_head = bytearray(LENGTH), 0
+        self._line = line
+        self._seconds = -1.0
+        self._head = bytearray(LENGTH)
+        self._n_head = 0
         self._body: memoryview | None = None
         self._n_body = 0
         self._kept = memoryview(b"")
@@ -128,10 +149,12 @@ class Inlet:
             self._poll.register(line, select.POLLIN)
 
     def read(self, seconds: float) -> memoryview:
-        """The next message; raises `TimeoutError` where it is not complete in some seconds, and goes on later.
+        """The next message; raises `TimeoutError` where it is not complete in some
+        seconds, and goes on later.
 
         The next call may overwrite it.
-        Raises `MessageError` where the length before a message cannot be one of ours, and `OSError` at the end.
+        Raises `MessageError` where the length before a message cannot be one of ours,
+        and `OSError` at the end.
         """
         if seconds != self._seconds:
             self._line.settimeout(seconds)
@@ -143,15 +166,21 @@ class Inlet:
         length = int.from_bytes(self._head, "little")
         if self._body is None:
             if length > MAX_MESSAGE:
-                raise MessageError(f"a message of {length} bytes was announced; the longest has {MAX_MESSAGE}.")
-            self._body, self._n_body = self._room_for(length), 0
+                raise MessageError(
+                    f"a message of {length} bytes was announced; the longest has {MAX_MESSAGE}."
+                )
+            self._body = self._room_for(length)
+            self._n_body = 0
         while self._n_body < length:
-            if self._n_body == len(self._body):  # who announces much, and sends little, takes little memory
+            # who announces much, and sends little, takes little memory
+            if self._n_body == len(self._body):
                 more = _room(min(length, 2 * self._n_body))
                 more[: self._n_body] = self._body
                 self._body = more
             self._n_body += self._some(self._body[self._n_body :])
-        body, self._body, self._n_head = self._body, None, 0
+        body = self._body
+        self._body = None
+        self._n_head = 0
         return body
 
     def close(self) -> None:
@@ -166,9 +195,15 @@ class Inlet:
         return self._kept[:n]
 
     def _spin(self) -> None:
-        """Return when something has come, or after a short time; other threads may run meanwhile."""
+        """Return when something has come, or after a short time; other threads may run
+        meanwhile.
+        """
         end = time.perf_counter() + SPIN
-        while self._poll is not None and not self._poll.poll(0) and time.perf_counter() < end:
+        while (
+            self._poll is not None
+            and not self._poll.poll(0)
+            and time.perf_counter() < end
+        ):
             os.sched_yield()
 
     def _some(self, room: memoryview) -> int:
@@ -189,9 +224,13 @@ def _room(n: int) -> memoryview:
 class Looped:
     """Messages that the event loop writes over one comm."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, comm: Any, head: dict[str, Any]) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, comm: Any, head: dict[str, Any]
+    ) -> None:
         self.failed = False
-        self._loop, self._comm, self._head = loop, comm, head
+        self._loop = loop
+        self._comm = comm
+        self._head = head
         self._waiting: deque[bytes] = deque()
         self._task: asyncio.Task[None] | None = None
 
@@ -217,7 +256,9 @@ class Looped:
     async def _write(self) -> None:
         try:
             while self._waiting:
-                await self._comm.write({**self._head, "message": self._waiting.popleft()})
+                await self._comm.write(
+                    {**self._head, "message": self._waiting.popleft()}
+                )
         except (TimeoutError, OSError):
             self.failed = True
 
@@ -226,7 +267,8 @@ class Local:
     """Messages to a worker of this process."""
 
     def __init__(self, put: Callable[[bytes], None]) -> None:
-        self.failed, self.put = False, put
+        self.failed = False
+        self.put = put
 
     def close(self, timeout: float) -> None:
         """Nothing is under way."""

@@ -1,6 +1,7 @@
 """Predictions and explanations of Dask collections, partition by partition.
 
-In: a model, and rows that lie on a cluster. Out: arrays of Dask; nothing is computed yet.
+In: a model, and rows that lie on a cluster. Out: arrays of Dask; nothing is computed
+yet.
 """
 
 import uuid
@@ -35,7 +36,8 @@ def predict(model: Any, X: Any, **options: Any) -> Any:
 
 
 def explain(model: Any, X: Any, **options: Any) -> Any:
-    """Compute the Shapley values of the rows of a Dask collection, partition by partition, where they lie.
+    """Compute the Shapley values of the rows of a Dask collection, partition by
+    partition, where they lie.
 
     Parameters
     ----------
@@ -58,16 +60,20 @@ def mapped(model: Any, method: str, X: Any, options: Mapping[str, Any]) -> Any:
     """A method of a model for every block of rows."""
     tables = parts.blocks(X, "X")
     shared = dask.delayed(model, pure=True)  # sent to a worker once
-    call, name = dask.delayed(_call), f"sapwood-{method}-{uuid.uuid4().hex[:8]}"
+    call = dask.delayed(_call)
+    name = f"sapwood-{method}-{uuid.uuid4().hex[:8]}"
     done = [
-        call(shared, method, one, dict(options), dask_key_name=f"{name}-{index}") for index, one in enumerate(tables)
+        call(shared, method, one, dict(options), dask_key_name=f"{name}-{index}")
+        for index, one in enumerate(tables)
     ]
     if isinstance(X, list | tuple):
         return done
     like = np.asarray(_call(model, method, _meta(X), dict(options)))
     sizes = X.chunks[0] if isinstance(X, dask.array.Array) else [np.nan] * len(done)
     arrays = [
-        dask.array.from_delayed(one, (size, *like.shape[1:]), dtype=like.dtype, meta=like[:0])
+        dask.array.from_delayed(
+            one, (size, *like.shape[1:]), dtype=like.dtype, meta=like[:0]
+        )
         for one, size in zip(done, sizes, strict=True)
     ]
     return dask.array.concatenate(arrays, allow_unknown_chunksizes=True)
@@ -83,7 +89,11 @@ def _call(model: Any, method: str, table: Any, options: Mapping[str, Any]) -> An
 
 def _one_row(table: Any) -> Any:
     """A row of missing values in the columns of a table without rows."""
-    return table.reindex([0]) if hasattr(table, "reindex") else np.full((1, table.shape[1]), np.nan)
+    return (
+        table.reindex([0])
+        if hasattr(table, "reindex")
+        else np.full((1, table.shape[1]), np.nan)
+    )
 
 
 def _meta(X: Any) -> Any:

@@ -1,4 +1,5 @@
-"""Parts of the data as workers have them. This file imports nothing, so that tasks that make parts start at once.
+"""Parts of the data as workers have them. This file imports nothing, so that tasks that
+make parts start at once.
 
 In: the blocks of a partition. Out: a part.
 """

@@ -22,8 +22,10 @@ from sapwood.params import given_names, names
 from sapwood.printable import printable
 
 TIMEOUT = 60.0
-OF_CLIENT = ("n_jobs", "verbose")  # parameters that workers get in another way, or not at all
-Valid = Sequence[Any] | Mapping[str, Sequence[Any]]  # (X, y) or (X, y, weight); several in a list or by name
+# parameters that workers get in another way, or not at all
+OF_CLIENT = ("n_jobs", "verbose")
+# (X, y) or (X, y, weight); several in a list or by name
+Valid = Sequence[Any] | Mapping[str, Sequence[Any]]
 
 
 def train(
@@ -40,15 +42,18 @@ def train(
     timeout: float = TIMEOUT,
     **more: Any,
 ) -> Booster:
-    """Train a model on a Dask cluster. It has the bytes of `sapwood.train` on the same rows in memory.
+    """Train a model on a Dask cluster. It has the bytes of `sapwood.train` on the same
+    rows in memory.
 
     Parameters
     ----------
     params : mapping
-        As in `sapwood.train`, with the parameters of a `Dataset` (``max_bins``, ``categorical_features``, ...) too.
-        ``n_jobs`` is the number of threads of each worker, by default that of the Dask worker.
+        As in `sapwood.train`, with the parameters of a `Dataset` (``max_bins``,
+        ``categorical_features``, ...) too. ``n_jobs`` is the number of threads of each
+        worker, by default that of the Dask worker.
     X : dask DataFrame, dask Array, or list of delayed tables or futures
-        The rows, in the order of partitions. Each worker trains on the partitions that lie on it.
+        The rows, in the order of partitions. Each worker trains on the partitions that
+        lie on it.
     y, weight : Series or Array of Dask, or list of delayed arrays or futures
         Labels, and optionally weights, with the partitions of X.
     n_estimators : int, optional
@@ -60,7 +65,8 @@ def train(
     init_model : Booster, optional
         The model to continue from.
     client : distributed.Client, optional
-        The cluster; the current client by default. With an asynchronous client, the result must be awaited.
+        The cluster; the current client by default. With an asynchronous client, the
+        result must be awaited.
     timeout : float
         Seconds after which a worker that does not answer counts as lost.
     **more
@@ -75,7 +81,18 @@ def train(
     params = merge_arguments(train, params, n_estimators, more)
     said: list[str] | None = None if client.asynchronous else []
     found: Booster = _outside_the_pool(
-        client, start_training, client, params, X, y, weight, valid, callbacks, init_model, timeout, said
+        client,
+        start_training,
+        client,
+        params,
+        X,
+        y,
+        weight,
+        valid,
+        callbacks,
+        init_model,
+        timeout,
+        said,
     )
     show_warnings(said)
     return found
@@ -97,16 +114,24 @@ async def start_training(
 
     Warnings of the workers are added to ``said``; None: they are shown.
     """
-    settings, sets = _settings(params, init_model), _named(valid)
+    settings = _settings(params, init_model)
+    sets = _named(valid)
     plan = Plan(client, timeout)
     plan.parts = [parts.start(client, plan.name, X, y, weight)]
-    plan.parts += [parts.start(client, f"{plan.name}-{one}", *own) for one, own in sets.items()]
+    plan.parts += [
+        parts.start(client, f"{plan.name}-{one}", *own) for one, own in sets.items()
+    ]
     plan.common = {
         "bins": {one: settings[one] for one in (*BIN_PARAMS, "categorical_features")},
-        "params": {one: value for one, value in params.items() if names().get(one) not in OF_CLIENT},
+        "params": {
+            one: value
+            for one, value in params.items()
+            if names().get(one) not in OF_CLIENT
+        },
         "n_jobs": settings["n_jobs"],
         "callbacks": list(callbacks or ()),
-        "valid": {name: own[2] is not None for name, own in sets.items()},  # whether they have weights
+        # whether they have weights
+        "valid": {name: own[2] is not None for name, own in sets.items()},
         "init_model": init_model,
     }
     return await _train(plan, _printer(settings["verbose"]), said)
@@ -118,7 +143,9 @@ def show_warnings(said: list[str] | None) -> None:
         warn(one.replace("dealt to several holders", "on several workers"))
 
 
-async def _train(plan: Plan, show: Callable[[Mapping[str, Any]], None], said: list[str] | None) -> Booster:
+async def _train(
+    plan: Plan, show: Callable[[Mapping[str, Any]], None], said: list[str] | None
+) -> Booster:
     topic = f"sapwood-{plan.name}"
 
     def heard(event: tuple[float, Mapping[str, Any]]) -> None:
@@ -131,7 +158,8 @@ async def _train(plan: Plan, show: Callable[[Mapping[str, Any]], None], said: li
     finally:
         plan.client.unsubscribe_topic(topic)
         for part in itertools.chain.from_iterable(plan.parts):
-            part.release()  # now, and not when Python collects what is left of this training
+            # now, and not when Python collects what is left of this training
+            part.release()
     if said is None:
         show_warnings(found["warnings"])
     else:
@@ -140,8 +168,13 @@ async def _train(plan: Plan, show: Callable[[Mapping[str, Any]], None], said: li
 
 
 def _outside_the_pool(client: Client, work: Callable[..., Any], *args: Any) -> Any:
-    """Run a coroutine function of the client; a task that calls this gives its place to other tasks meanwhile."""
-    inside = getattr(thread_state, "execution_state", None) is not None and not client.asynchronous
+    """Run a coroutine function of the client; a task that calls this gives its place to
+    other tasks meanwhile.
+    """
+    inside = (
+        getattr(thread_state, "execution_state", None) is not None
+        and not client.asynchronous
+    )
     if inside:
         secede()
     try:
@@ -156,12 +189,19 @@ def _settings(params: Mapping[str, Any], init_model: Booster | None) -> dict[str
     settings = resolve_params(params, init_model)
     for name in ("quality", "time_limit"):
         if settings[name] is not None:
-            raise ParameterError(f"{name} is for an automatic fit, which needs all rows in one process; leave it out.")
+            raise ParameterError(
+                f"{name} is for an automatic fit, which needs all rows in one process; leave it out."
+            )
     if settings["checkpoint"] is not None:
-        raise ParameterError("checkpoint is for a process that holds all rows; workers keep the rounds in memory.")
+        raise ParameterError(
+            "checkpoint is for a process that holds all rows; workers keep the rounds in memory."
+        )
     if settings["device"] != "cpu" and "device" in given_names(params):
-        raise ParameterError(f"device={settings['device']!r} is not for a cluster; leave it out.")
-    resolve_objective(dict(settings), params, init_model)  # raises here what workers would raise
+        raise ParameterError(
+            f"device={settings['device']!r} is not for a cluster; leave it out."
+        )
+    # raises here what workers would raise
+    resolve_objective(dict(settings), params, init_model)
     return settings
 
 
@@ -177,19 +217,27 @@ def _named(valid: Valid | None) -> dict[str, tuple[Any, Any, Any]]:
         found = {f"valid_{index}": one for index, one in enumerate(valid)}
     for name, one in found.items():
         if not isinstance(one, tuple | list) or not 2 <= len(one) <= 3:
-            raise DataError(f"validation set {name!r} is not a tuple (X, y) or (X, y, weight).")
+            raise DataError(
+                f"validation set {name!r} is not a tuple (X, y) or (X, y, weight)."
+            )
     return {name: (*one, None)[:3] for name, one in found.items()}
 
 
 def _printer(verbose: int | bool) -> Callable[[Mapping[str, Any]], None]:
-    """Prints what the cluster reports, at most every so many rounds; nothing where verbose is 0."""
+    """Prints what the cluster reports, at most every so many rounds; nothing where
+    verbose is 0.
+    """
     last = [0]
 
     def show(event: Mapping[str, Any]) -> None:
         if event["round"] - last[0] < int(verbose) and not event["last"]:
             return
         last[0] = event["round"]
-        measured = [f"  {name} {metric} {v:.6g}" for name, of in event["measured"].items() for metric, v in of.items()]
+        measured = [
+            f"  {name} {metric} {v:.6g}"
+            for name, of in event["measured"].items()
+            for metric, v in of.items()
+        ]
         print(f"[{event['round']}]" + printable("".join(measured)), flush=True)
 
     return show if verbose else lambda event: None

@@ -1,6 +1,8 @@
-"""Categories: a column as codes into values of its own, and the dictionary that gives every value one code for good.
+"""Categories: a column as codes into values of its own, and the dictionary that gives
+every value one code for good.
 
-In: text or 64-bit integers, by row or already coded, in chunks. Out: dictionaries, and int32 codes for the core.
+In: text or 64-bit integers, by row or already coded, in chunks. Out: dictionaries, and
+int32 codes for the core.
 """
 
 import re
@@ -18,44 +20,59 @@ from sapwood.device import host
 from sapwood.errors import DataError, SapwoodError, suggest, warn
 from sapwood.reduce import Reduce
 
-MISSING, UNSEEN = -1, host.UNSEEN  # codes of a missing value, and of a category that training has not seen
+# codes of a missing value, and of a category that training has not seen
+MISSING, UNSEEN = -1, host.UNSEEN
 _NUMBER = re.compile(r"-?(\d+(\.\d*)?(e[+-]?\d+)?|inf)")
 MAX_BINS = 65_534  # codes of two bytes, and one of them means missing
 ADVICE = "categories are text, numbers, or values that text can stand for; make text of it with astype(str)."
 
 Codes = NDArray[Any]  # signed integers; -1 is missing
-# Which columns are of categories: by their types ("auto"), none, those of these names or positions, or of a mask; or
-# names with their positions, of which a table with names goes by the names.
-Categorical = str | Sequence[str] | Sequence[int] | Sequence[bool] | Mapping[str, int] | None
+# Which columns are of categories: by their types ("auto"), none, those of these names
+# or positions, or of a mask; or names with their positions, of which a table with names
+# goes by the names.
+Categorical = (
+    str | Sequence[str] | Sequence[int] | Sequence[bool] | Mapping[str, int] | None
+)
 
 
 class ColumnTypeError(DataError, TypeError):
-    """A column, or its name, is of a type that cannot be used; a TypeError too because scikit-learn raises that."""
+    """A column, or its name, is of a type that cannot be used; a TypeError too because
+    scikit-learn raises that.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """A column of categories as it came: for each row a place among values of its own, -1 for missing.
+    """A column of categories as it came: for each row a place among values of its own,
+    -1 for missing.
 
     The order of the values, repeated ones and those that no row has do not matter.
     """
 
     codes: Codes  # (n_rows)
-    values: Sequence[str] | Sequence[int | float]  # a dictionary has numbers that are no int64 as text
+    # a dictionary has numbers that are no int64 as text
+    values: Sequence[str] | Sequence[int | float]
 
     @classmethod
     def of(cls, codes: Codes, values: Iterable[Any], where: str) -> "Coded":
         """Check the values that rows have; None and NaN among them are missing.
 
-        `codes` (n_rows) are places among the values, -1 for missing. Values are text, booleans (0 and 1), numbers, or
-        of any type that has a text: intervals, times. Where there are both text and numbers, all become text, with a
-        warning. `where`: what errors call the column.
+        `codes` (n_rows) are places among the values, -1 for missing. Values are text,
+        booleans (0 and 1), numbers, or of any type that has a text: intervals, times.
+        Where there are both text and numbers, all become text, with a warning. `where`:
+        what errors call the column.
         """
         listed = list(values)
         mixed = len(set(map(type, listed))) > 1
-        if mixed or len(listed) > len(codes) or not all(map(_plain, listed)):  # look at those that rows have only
-            seen = np.bincount(codes.astype(np.intp) + 1, minlength=len(listed) + 1)[1:].tolist()
-            listed = [_checked(value, where) if n else None for value, n in zip(listed, seen, strict=True)]
+        # look at those that rows have only
+        if mixed or len(listed) > len(codes) or not all(map(_plain, listed)):
+            seen = np.bincount(codes.astype(np.intp) + 1, minlength=len(listed) + 1)[
+                1:
+            ].tolist()
+            listed = [
+                _checked(value, where) if n else None
+                for value, n in zip(listed, seen, strict=True)
+            ]
             kept = np.array([value is not None for value in listed], bool)
             codes = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[codes]
             listed = [value for value in listed if value is not None]
@@ -69,8 +86,12 @@ class Coded:
         return cls(codes, listed)
 
 
-def declared(categorical: Categorical, names: Sequence[str] | None, n_columns: int, what: str) -> Sequence[bool | None]:
-    """Whether each column of a table is of categories; None where its type decides. `what`: for errors."""
+def declared(
+    categorical: Categorical, names: Sequence[str] | None, n_columns: int, what: str
+) -> Sequence[bool | None]:
+    """Whether each column of a table is of categories; None where its type decides.
+    `what`: for errors.
+    """
     if categorical is None or isinstance(categorical, str):
         return [False if categorical is None else None] * n_columns
     if len(categorical) == 0:  # at once: there may be very many columns, and one row
@@ -81,15 +102,25 @@ def declared(categorical: Categorical, names: Sequence[str] | None, n_columns: i
     given: list[Any] = list(categorical)
     if given and all(isinstance(one, bool) for one in given):
         if len(given) != n_columns:
-            raise DataError(f"categorical_features marks {len(given)} columns; {what} has {n_columns}.")
+            raise DataError(
+                f"categorical_features marks {len(given)} columns; {what} has {n_columns}."
+            )
         return given
     known = {name: j for j, name in enumerate(names or ())}
     for one in given:
         if isinstance(one, str) and one not in known:
-            hint = suggest(one, known) if known else "the table has no names, so give positions."
-            raise DataError(f"categorical_features names a column {one!r}, which {what} has not; {hint}")
+            hint = (
+                suggest(one, known)
+                if known
+                else "the table has no names, so give positions."
+            )
+            raise DataError(
+                f"categorical_features names a column {one!r}, which {what} has not; {hint}"
+            )
         if not isinstance(one, str) and not 0 <= one < n_columns:
-            raise DataError(f"categorical_features has column {one}; {what} has columns 0..{n_columns - 1}.")
+            raise DataError(
+                f"categorical_features has column {one}; {what} has columns 0..{n_columns - 1}."
+            )
     places = {known[one] if isinstance(one, str) else one for one in given}
     return [j in places for j in range(n_columns)]
 
@@ -99,12 +130,20 @@ def of_objects(values: Sequence[Any], where: str) -> Coded:
     try:
         place = {value: code for code, value in enumerate(dict.fromkeys(values))}
     except TypeError as cause:
-        raise ColumnTypeError(f"{where} has something that is not a category ({cause}): {ADVICE}") from cause
-    return Coded.of(np.fromiter(map(place.__getitem__, values), np.int32, len(values)), place, where)
+        raise ColumnTypeError(
+            f"{where} has something that is not a category ({cause}): {ADVICE}"
+        ) from cause
+    return Coded.of(
+        np.fromiter(map(place.__getitem__, values), np.int32, len(values)), place, where
+    )
 
 
-def of_numbers(values: NDArray[Any], missing: NDArray[np.bool_] | None, where: str) -> Coded:
-    """Code numbers, (n_rows), of which NaN and those marked are missing; for `where` see `Coded.of`."""
+def of_numbers(
+    values: NDArray[Any], missing: NDArray[np.bool_] | None, where: str
+) -> Coded:
+    """Code numbers, (n_rows), of which NaN and those marked are missing; for `where`
+    see `Coded.of`.
+    """
     if values.dtype.kind == "f":
         values = values.astype(np.float64, copy=False)
         missing = np.isnan(values) | (False if missing is None else missing)
@@ -118,7 +157,11 @@ def of_numbers(values: NDArray[Any], missing: NDArray[np.bool_] | None, where: s
         beyond = (whole < 0) & (values > 0)  # unsigned, and wrapped around
     if beyond.any():
         distinct, code = np.unique(values, return_inverse=True)
-        return Coded.of(np.where(False if missing is None else missing, -1, code), distinct.tolist(), where)
+        return Coded.of(
+            np.where(False if missing is None else missing, -1, code),
+            distinct.tolist(),
+            where,
+        )
     found = host.distinct(whole, max(1, len(whole)))
     assert found is not None  # there is no NaN, and no more values than rows
     codes = found[1].astype(np.int32)
@@ -129,43 +172,62 @@ def of_numbers(values: NDArray[Any], missing: NDArray[np.bool_] | None, where: s
 
 @dataclass(frozen=True)
 class Dictionary:
-    """The categories of a column, the most frequent first: all text, or all integers."""
+    """The categories of a column, the most frequent first: all text, or all
+    integers.
+    """
 
     values: tuple[str, ...] | tuple[int, ...]
     none: ClassVar[str] = "missing"  # what people read for a code below 0
 
     @property
     def n_bins(self) -> int:
-        """Bins of the column; one where no row has a value, and the rarest values share the last where it is full."""
+        """Bins of the column; one where no row has a value, and the rarest values share
+        the last where it is full.
+        """
         return max(1, min(len(self.values), MAX_BINS))
 
     @cached_property
     def place(self) -> Mapping[Any, int]:
         """The code of every value."""
-        return {value: min(rank, MAX_BINS - 1) for rank, value in enumerate(self.values)}
+        return {
+            value: min(rank, MAX_BINS - 1) for rank, value in enumerate(self.values)
+        }
 
     @cached_property
     def has_numbers(self) -> bool:
-        """Whether a value is the text of a number, as fractions and numbers beside text are kept."""
-        return any(isinstance(value, str) and _NUMBER.fullmatch(value) for value in self.values)
+        """Whether a value is the text of a number, as fractions and numbers beside text
+        are kept.
+        """
+        return any(
+            isinstance(value, str) and _NUMBER.fullmatch(value) for value in self.values
+        )
 
     def encode(self, column: Coded, where: str) -> NDArray[np.int32]:
-        """Match a column by value: codes 0 .. n_bins - 1, `MISSING`, or `UNSEEN` for values not in the dictionary.
+        """Match a column by value: codes 0 .. n_bins - 1, `MISSING`, or `UNSEEN` for
+        values not in the dictionary.
 
         The core takes both for missing. `where`: what errors call the column.
         """
         values: Sequence[Any] = column.values
-        given, known = (isinstance(some[0], str) if some else None for some in (values, self.values))
-        if known and given is False:  # numbers that were read as text in training: fractions, or beside text
+        given, known = (
+            isinstance(some[0], str) if some else None for some in (values, self.values)
+        )
+        # numbers that were read as text in training: fractions, or beside text
+        if known and given is False:
             values = [text_of(value) for value in values]
-        differ = None not in (given, known) and given != known and not (known and self.has_numbers)
+        differ = (
+            None not in (given, known)
+            and given != known
+            and not (known and self.has_numbers)
+        )
         if differ and (column.codes >= 0).any():
             raise ColumnTypeError(
                 f"{where} has {'text' if given else 'numbers'}, such as {column.values[0]!r}, but its categories are "
                 f"{'text' if known else 'numbers'}, such as {self.values[0]!r}; convert it with "
                 f"astype({'str' if known else 'int'})."
             )
-        place = np.full(len(values) + 1, MISSING, np.int32)  # the last is where -1 points to
+        # the last is where -1 points to
+        place = np.full(len(values) + 1, MISSING, np.int32)
         place[:-1] = [self.place.get(value, UNSEEN) for value in values]
         return place[column.codes]
 
@@ -175,17 +237,30 @@ class Dictionary:
         return "(rare ones)" if full else write(self.values[code])
 
 
-def known(dictionaries: Mapping[int, Dictionary], names: Sequence[str] | None) -> Categorical:
-    """Say which columns are of categories, for a table that will be matched by `names`, or by position for None."""
-    return sorted(dictionaries) if names is None else {names[column]: column for column in dictionaries}
+def known(
+    dictionaries: Mapping[int, Dictionary], names: Sequence[str] | None
+) -> Categorical:
+    """Say which columns are of categories, for a table that will be matched by `names`,
+    or by position for None.
+    """
+    return (
+        sorted(dictionaries)
+        if names is None
+        else {names[column]: column for column in dictionaries}
+    )
 
 
 def learn(
-    chunks: Sequence[Coded], counts: NDArray[np.int32] | None, where: str, reduce: Reduce | None = None
+    chunks: Sequence[Coded],
+    counts: NDArray[np.int32] | None,
+    where: str,
+    reduce: Reduce | None = None,
 ) -> Dictionary:
-    """Make the dictionary of a column: values by falling count, equal counts in the order of the values.
+    """Make the dictionary of a column: values by falling count, equal counts in the
+    order of the values.
 
-    `chunks` are consecutive rows. `counts` (n_rows) is what every row counts (NUMERICS 2): rows of 0 are left out;
+    `chunks` are consecutive rows. `counts` (n_rows) is what every row counts (NUMERICS
+    2): rows of 0 are left out;
     None: each counts once. `reduce` adds up the counts of all holders of rows.
     """
     tally = Tally()
@@ -204,10 +279,21 @@ class Tally:
         self.total: dict[Any, int] = {}
 
     def add(self, chunk: Coded, counts: NDArray[np.int32] | None) -> list[Any]:
-        """Count some rows, `counts` (n_rows) as `learn` has it; the values that only rows of 0 have."""
-        total, spare = self.total, []
-        here = None if counts is None else np.bincount(chunk.codes.astype(np.intp) + 1, minlength=len(chunk.values) + 1)
-        for k, (value, count) in enumerate(zip(chunk.values, _sums(chunk, counts).tolist(), strict=True), 1):
+        """Count some rows, `counts` (n_rows) as `learn` has it; the values that only
+        rows of 0 have.
+        """
+        total = self.total
+        spare = []
+        here = (
+            None
+            if counts is None
+            else np.bincount(
+                chunk.codes.astype(np.intp) + 1, minlength=len(chunk.values) + 1
+            )
+        )
+        for k, (value, count) in enumerate(
+            zip(chunk.values, _sums(chunk, counts).tolist(), strict=True), 1
+        ):
             if count:
                 total[value] = total.get(value, 0) + count
             elif here is not None and here[k]:
@@ -218,15 +304,21 @@ class Tally:
         """The values by falling count, equal counts in the order of the values."""
         total = self.total
         if reduce is not None:
-            mine, total = total, {}
-            for value, count in (one for some in dealt.gather(reduce, list(mine.items())) for one in some):
+            mine = total
+            total = {}
+            for value, count in (
+                one for some in dealt.gather(reduce, list(mine.items())) for one in some
+            ):
                 total[value] = total.get(value, 0) + count
         if len({isinstance(value, str) for value in total}) > 1:
-            raise ColumnTypeError(f"{where} is text in one chunk and numbers in another; make text of all.")
+            raise ColumnTypeError(
+                f"{where} is text in one chunk and numbers in another; make text of all."
+            )
         if not all(map(_plain, total)):  # numbers, of which some are no int64
             total = {text_of(value): count for value, count in total.items()}
         values = sorted(total)
-        values.sort(key=total.__getitem__, reverse=True)  # stable, so that equal counts stay sorted
+        # stable, so that equal counts stay sorted
+        values.sort(key=total.__getitem__, reverse=True)
         return Dictionary(tuple(values))
 
 
@@ -236,29 +328,40 @@ def _sums(chunk: Coded, counts: NDArray[np.int32] | None) -> NDArray[np.int64]:
     if counts is None:
         return np.bincount(codes, minlength=n)[1:].astype(np.int64)
     # bincount adds in float64, which holds sums of 2^31 numbers of 15 bits exactly
-    high, low = (np.bincount(codes, part, n)[1:].astype(np.int64) for part in (counts >> 15, counts & 0x7FFF))
+    high, low = (
+        np.bincount(codes, part, n)[1:].astype(np.int64)
+        for part in (counts >> 15, counts & 0x7FFF)
+    )
     return (high << 15) + low
 
 
 def pack(dictionaries: Mapping[int, Dictionary]) -> dict[str, NDArray[Any]]:
     """Write dictionaries, by column, as arrays for a file.
 
-    ``category.j`` has the integers of column j, int64; or the bytes of all its texts, uint8, and ``category.j.end``
-    where each of them ends, int64.
+    ``category.j`` has the integers of column j, int64; or the bytes of all its texts,
+    uint8, and ``category.j.end`` where each of them ends, int64.
     """
     arrays: dict[str, NDArray[Any]] = {}
     for column, dictionary in dictionaries.items():
         if dictionary.values and isinstance(dictionary.values[0], str):
-            texts = [str(value).encode(errors="surrogatepass") for value in dictionary.values]
+            texts = [
+                str(value).encode(errors="surrogatepass") for value in dictionary.values
+            ]
             arrays[f"category.{column}"] = np.frombuffer(b"".join(texts), np.uint8)
-            arrays[f"category.{column}.end"] = np.cumsum([len(text) for text in texts], dtype=np.int64)
+            arrays[f"category.{column}.end"] = np.cumsum(
+                [len(text) for text in texts], dtype=np.int64
+            )
         else:
             arrays[f"category.{column}"] = np.array(dictionary.values, np.int64)
     return arrays
 
 
-def unpack(arrays: dict[str, NDArray[Any]], n_columns: int, error: type[SapwoodError]) -> dict[int, Dictionary]:
-    """Take dictionaries out of the arrays of a file; what `pack` did not write raises `error`."""
+def unpack(
+    arrays: dict[str, NDArray[Any]], n_columns: int, error: type[SapwoodError]
+) -> dict[int, Dictionary]:
+    """Take dictionaries out of the arrays of a file; what `pack` did not write raises
+    `error`.
+    """
     found = {}
     for column in range(n_columns):
         flat = arrays.pop(f"category.{column}", None)
@@ -268,11 +371,15 @@ def unpack(arrays: dict[str, NDArray[Any]], n_columns: int, error: type[SapwoodE
         try:
             found[column] = Dictionary(_values(flat, end))
         except ValueError as cause:  # one of them is a text that is not UTF-8
-            raise error(f"The categories of column {column} are damaged: {cause}.") from cause
+            raise error(
+                f"The categories of column {column} are damaged: {cause}."
+            ) from cause
     return found
 
 
-def _values(flat: NDArray[Any], end: NDArray[Any] | None) -> tuple[str, ...] | tuple[int, ...]:
+def _values(
+    flat: NDArray[Any], end: NDArray[Any] | None
+) -> tuple[str, ...] | tuple[int, ...]:
     """The values of a dictionary from its arrays."""
     values: tuple[Any, ...]
     if end is None:
@@ -280,13 +387,21 @@ def _values(flat: NDArray[Any], end: NDArray[Any] | None) -> tuple[str, ...] | t
             raise ValueError(f"integers are a {flat.ndim}-d array of {flat.dtype}")
         values = tuple(flat.tolist())
     else:
-        if flat.ndim != 1 or flat.dtype != np.uint8 or end.ndim != 1 or end.dtype != np.int64 or not len(end):
+        if (
+            flat.ndim != 1
+            or flat.dtype != np.uint8
+            or end.ndim != 1
+            or end.dtype != np.int64
+            or not len(end)
+        ):
             raise ValueError("text is not as it is saved")
         ends = [0, *end.tolist()]
         if ends[-1] != len(flat) or ends != sorted(ends):
             raise ValueError("ends of texts do not rise up to their last byte")
         raw = flat.tobytes()
-        values = tuple(raw[a:b].decode(errors="surrogatepass") for a, b in pairwise(ends))
+        values = tuple(
+            raw[a:b].decode(errors="surrogatepass") for a, b in pairwise(ends)
+        )
     if len(set(values)) < len(values):
         raise ValueError("a value occurs twice")
     return values
@@ -299,7 +414,11 @@ def _plain(value: Any) -> bool:
 
 def text_of(value: Any) -> str:
     """A value of a category as text: 1 and 1.0 are "1"."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return (
+        str(int(value))
+        if isinstance(value, float) and value.is_integer()
+        else str(value)
+    )
 
 
 def _checked(value: Any, where: str) -> str | int | float | None:
@@ -308,10 +427,18 @@ def _checked(value: Any, where: str) -> str | int | float | None:
         value = value.item()
     if isinstance(value, str):
         return str(value)
-    if value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value):
+    if (
+        value is None
+        or type(value).__name__ in ("NAType", "NaTType")
+        or (isinstance(value, float) and value != value)
+    ):
         return None
     if isinstance(value, int | float):
         return int(value) if isinstance(value, int) or value.is_integer() else value
-    if isinstance(value, bytes | complex | list | tuple | set | frozenset | dict | np.ndarray):
-        raise ColumnTypeError(f"{where} has {value!r} of type {type(value).__name__}: {ADVICE}")
+    if isinstance(
+        value, bytes | complex | list | tuple | set | frozenset | dict | np.ndarray
+    ):
+        raise ColumnTypeError(
+            f"{where} has {value!r} of type {type(value).__name__}: {ADVICE}"
+        )
     return str(value)  # an interval, a time, a decimal

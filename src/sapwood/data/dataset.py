@@ -1,6 +1,7 @@
 """The public `Dataset`: a table binned once, with its labels, weights and first scores.
 
-In: any table, whole or in chunks of rows, or a saved dataset. Out: cuts, codes and checked vectors that training reads.
+In: any table, whole or in chunks of rows, or a saved dataset. Out: cuts, codes and
+checked vectors that training reads.
 """
 
 from __future__ import annotations
@@ -50,17 +51,19 @@ Vector = TypeVar("Vector", bound=NDArray[Any] | None)
 class Dataset(LabelView, Streamed):
     """A table turned into bins, ready for training.
 
-    The table is read here. It is kept until the first training, which reads it again where it wants other bins: those
-    of its own ``params``, or, for validation rows without a reference, those of the training data. `save` and `load`,
-    pickle and joblib keep the bins.
+    The table is read here. It is kept until the first training, which reads it again
+    where it wants other bins: those of its own ``params``, or, for validation rows
+    without a reference, those of the training data. `save` and `load`, pickle and
+    joblib keep the bins.
 
     Parameters
     ----------
     data : array, list of rows, sparse matrix (scipy), data frame (pandas, polars, pyarrow, ...) or Arrow stream
-        Shape (n_rows, n_columns), or a structured array, whose fields are columns; of numbers, booleans or categories.
-        NaN and nulls are missing values.
+        Shape (n_rows, n_columns), or a structured array, whose fields are columns; of
+        numbers, booleans or categories. NaN and nulls are missing values.
     label : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
-        Finite numbers: targets, 0 and 1, or class indices; a column for each target where there are several.
+        Finite numbers: targets, 0 and 1, or class indices; a column for each target
+        where there are several.
     weight : array-like of shape (n_rows,), optional
         Not negative; a row of weight 2 counts as that row twice.
     init_score : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
@@ -70,31 +73,38 @@ class Dataset(LabelView, Streamed):
     feature_names : sequence of str, optional
         Names for a table that has none.
     max_bins : int, optional
-        Value bins a column may have, 2 to 65,535; missing values have one more. 255, or what a ``recipe`` has.
+        Value bins a column may have, 2 to 65,535; missing values have one more. 255, or
+        what a ``recipe`` has.
     min_samples_bin : int, optional
-        Rows that a bin holds on average at least, where a column has more than `max_bins` different values. 32, or what
-        a ``recipe`` has.
+        Rows that a bin holds on average at least, where a column has more than
+        `max_bins` different values. 32, or what a ``recipe`` has.
     tree_method : {'hist', 'exact'}
-        What trees will be grown on it: 'exact' keeps every value, however many, and takes 4 bytes for each, and 24
+        What trees will be grown on it: 'exact' keeps every value, however many, and
+        takes 4 bytes for each, and 24
         more while training.
     linear_leaves : bool
-        Whether trees will have linear leaves: the values of the table are kept then, 4 bytes each where float32 holds
-        them (by their types), else 8.
+        Whether trees will have linear leaves: the values of the table are kept then, 4
+        bytes each where float32 holds them (by their types), else 8.
     zero_as_missing : bool
-        Zeros are missing values, whether a sparse table stores them or not. A category 0 is a name and stays one.
+        Zeros are missing values, whether a sparse table stores them or not. A category
+        0 is a name and stays one.
     categorical_features : "auto", None, or sequence of str, int or bool
-        Columns of categories: "auto" is those of text and of categorical types; else those named, counted or marked,
-        which may also hold integers. Values are matched, never codes: see docs/categories.md.
+        Columns of categories: "auto" is those of text and of categorical types; else
+        those named, counted or marked, which may also hold integers. Values are
+        matched, never codes: see docs/categories.md.
     reference : Dataset, optional
-        Take cuts, categories, crosses, names, tree_method, linear_leaves, zero_as_missing, device and the numbers of
-        bins from this one; columns are matched by name where both have names.
+        Take cuts, categories, crosses, names, tree_method, linear_leaves,
+        zero_as_missing, device and the numbers of bins from this one; columns are
+        matched by name where both have names.
     n_jobs : int, optional
         Threads; None means every available CPU. It changes no result.
     **more
-        The peers' names of these arguments: ``max_bin``, ``cat_features``, ``feature_name``; ``recipe``, a method of
-        `train` whose bins are meant; ``device``, where the rows are and training runs; and LightGBM's ``params``, a
-        dict of which a dataset takes all of these. ``date_features``, what columns of dates and times become.
-        ``free_raw_data=False`` keeps the table after the first training, too.
+        The peers' names of these arguments: ``max_bin``, ``cat_features``,
+        ``feature_name``; ``recipe``, a method of `train` whose bins are meant;
+        ``device``, where the rows are and training runs; and LightGBM's ``params``, a
+        dict of which a dataset takes all of these. ``date_features``, what columns of
+        dates and times become. ``free_raw_data=False`` keeps the table after the first
+        training, too.
 
     Attributes
     ----------
@@ -114,28 +124,34 @@ class Dataset(LabelView, Streamed):
     values : ndarray of shape (n_rows, n_columns), float32 or float64, read-only, or None
         The table itself, where leaves are linear.
     cuts : list of ndarray, float64
-        Of each column, ascending; a value's code is the number of cuts below it, a missing value's the number of bins.
-        None for categories.
+        Of each column, ascending; a value's code is the number of cuts below it, a
+        missing value's the number of bins. None for categories.
     categories : dict of int to Dictionary
-        By position, the values of every column of categories, the most frequent first; ranks are codes.
+        By position, the values of every column of categories, the most frequent first;
+        ranks are codes.
     times : tuple of TimeColumn
-        The columns of dates and times, and which parts of the calendar they have got; these follow the table's columns.
+        The columns of dates and times, and which parts of the calendar they have got;
+        these follow the table's columns.
     n_given : int
         Columns of the table as it was given.
     crosses : Crosses
-        What makes the last columns of the others, in the order of the columns; see `with_crosses`.
+        What makes the last columns of the others, in the order of the columns; see
+        `with_crosses`.
     unseen : dict of int to (n) int64
-        By position of a column of categories, rows whose value the reference has not met; in bins it is missing.
+        By position of a column of categories, rows whose value the reference has not
+        met; in bins it is missing.
     n_bins : list of int
         Of each column, missing values apart.
     device : sapwood.device.Device
     binned : sapwood.device.Binned
     reduce : sapwood.reduce.Reduce or None
-        Over the holders of rows, where rows are dealt to several; None: all rows are here.
+        Over the holders of rows, where rows are dealt to several; None: all rows are
+        here.
     n_total : int
         Rows of all holders.
     positions : tuple of int
-        Of each chunk's first row among the rows of all holders; empty where all rows are here.
+        Of each chunk's first row among the rows of all holders; empty where all rows
+        are here.
     """
 
     label: NDArray[np.float64] | None
@@ -144,7 +160,8 @@ class Dataset(LabelView, Streamed):
     group: NDArray[np.int32] | None
     values: NDArray[Any] | None
     times: Plan = ()
-    derived_as: Mapping[str, Any] | None = None  # the arguments that `times` came of; None: a file has not said them
+    # the arguments that `times` came of; None: a file has not said them
+    derived_as: Mapping[str, Any] | None = None
     kept: KeptTable | None = None  # what it was made of, until the first training
     _called: ClassVar[tuple[str, str]] = ("label", "weight")  # in errors
     _keeps: ClassVar[bool] = True
@@ -188,11 +205,25 @@ class Dataset(LabelView, Streamed):
                     **more,
                 }
             )
-        own = (max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing, categorical_features)
-        feature_names, bins, categorical = arguments(Dataset, own, feature_names, reference, more)
+        own = (
+            max_bins,
+            min_samples_bin,
+            tree_method,
+            linear_leaves,
+            zero_as_missing,
+            categorical_features,
+        )
+        feature_names, bins, categorical = arguments(
+            Dataset, own, feature_names, reference, more
+        )
         how = {"names": feature_names, "zero_as_missing": bins["zero_as_missing"]}
         chunks = chunked.read([data], ["data"], categorical, min_rows=1, **how)
-        vectors = {"label": label, "weight": weight, "init_score": init_score, "group": group}
+        vectors = {
+            "label": label,
+            "weight": weight,
+            "init_score": init_score,
+            "group": group,
+        }
         self._bin(chunks, feature_names, bins, reference, n_jobs, vectors)
 
     @classmethod
@@ -218,8 +249,10 @@ class Dataset(LabelView, Streamed):
         Parameters
         ----------
         chunks : iterable of tables, or of tuples (table, label) or (table, label, weight)
-            Consecutive rows. Each may be another kind of table; columns are matched by name where there are names.
-        init_score, group, feature_names, max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing
+            Consecutive rows. Each may be another kind of table; columns are matched by
+            name where there are names.
+        init_score, group, feature_names, max_bins, min_samples_bin, tree_method,
+        linear_leaves, zero_as_missing
             As for `Dataset`, over all rows.
         categorical_features, reference, n_jobs, **more
             As for `Dataset`; positions are those of the first chunk.
@@ -229,12 +262,22 @@ class Dataset(LabelView, Streamed):
         Dataset
         """
         holders: tuple[Reduce, Sequence[int]] | None = more.pop("_holders", None)
-        own = (max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing, categorical_features)
-        feature_names, bins, categorical = arguments(cls.from_chunks, own, feature_names, reference, more)
+        own = (
+            max_bins,
+            min_samples_bin,
+            tree_method,
+            linear_leaves,
+            zero_as_missing,
+            categorical_features,
+        )
+        feature_names, bins, categorical = arguments(
+            cls.from_chunks, own, feature_names, reference, more
+        )
         parts = [chunked.part(chunk) for chunk in chunks]
         if not parts:
             raise DataError("from_chunks got no chunk; give at least one.")
-        tables, what = [part[0] for part in parts], [f"chunk {i}" for i in range(len(parts))]
+        tables = [part[0] for part in parts]
+        what = [f"chunk {i}" for i in range(len(parts))]
         how = {"names": feature_names, "zero_as_missing": bins["zero_as_missing"]}
         columns = chunked.read(tables, what, categorical, min_rows=0, **how)
         rows = [chunk.n_rows for chunk in columns]
@@ -250,10 +293,18 @@ class Dataset(LabelView, Streamed):
         return self
 
     @classmethod
-    def dealt(cls, chunks: Iterable[Any], reduce: Reduce, positions: Sequence[int], **arguments: Any) -> Dataset:
-        """Make one holder's part of a dataset whose rows are dealt to several holders. All holders call this together.
+    def dealt(
+        cls,
+        chunks: Iterable[Any],
+        reduce: Reduce,
+        positions: Sequence[int],
+        **arguments: Any,
+    ) -> Dataset:
+        """Make one holder's part of a dataset whose rows are dealt to several holders.
+        All holders call this together.
 
-        Cuts, categories and fingerprint are those of all rows. Internal: interfaces to clusters are built on it.
+        Cuts, categories and fingerprint are those of all rows. Internal: interfaces to
+        clusters are built on it.
 
         Parameters
         ----------
@@ -264,7 +315,8 @@ class Dataset(LabelView, Streamed):
         positions : sequence of int
             Of each chunk's first row among the rows of all holders.
         **arguments
-            As for `from_chunks`, the same at every holder, but for init_score: that of this holder's rows.
+            As for `from_chunks`, the same at every holder, but for init_score: that of
+            this holder's rows.
 
         Returns
         -------
@@ -273,7 +325,9 @@ class Dataset(LabelView, Streamed):
         return cls.from_chunks(chunks, **arguments, _holders=(reduce, positions))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Dataset:
+    def load(
+        cls, path: str | os.PathLike[str], *, n_jobs: int | None = None
+    ) -> Dataset:
         """Read a dataset that `save` wrote.
 
         Parameters
@@ -286,15 +340,21 @@ class Dataset(LabelView, Streamed):
         Returns
         -------
         Dataset
-            Equal to the saved one in every bit; a damaged or foreign file raises `DataError`.
+            Equal to the saved one in every bit; a damaged or foreign file raises
+            `DataError`.
         """
         return cls._unpack(Path(path).read_bytes(), n_jobs)
 
     @classmethod
-    def _unpack(cls, raw: bytes, n_jobs: int | None = None, device: str = DEVICES[0]) -> Dataset:
+    def _unpack(
+        cls, raw: bytes, n_jobs: int | None = None, device: str = DEVICES[0]
+    ) -> Dataset:
         """The dataset that `_pack` made bytes of."""
-        arrays, fields = container.unpack(raw, dataset_file.KIND, dataset_file.VERSION, DataError)
-        fields = {"tree_method": "hist", **dict.fromkeys(ADDED_LATER, False), **fields}  # older files have none
+        arrays, fields = container.unpack(
+            raw, dataset_file.KIND, dataset_file.VERSION, DataError
+        )
+        # older files have none
+        fields = {"tree_method": "hist", **dict.fromkeys(ADDED_LATER, False), **fields}
         plan = dataset_file.read_times(fields)
         table, cuts, known, unseen, crosses = dataset_file.read(arrays, fields)
         self = cls.__new__(cls)
@@ -313,14 +373,16 @@ class Dataset(LabelView, Streamed):
         return self
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the dataset to a file, whole or not at all; a dataset that is there already is replaced.
+        """Write the dataset to a file, whole or not at all; a dataset that is there
+        already is replaced.
 
         Parameters
         ----------
         path : str or path-like
             The file.
         force : bool
-            Replace a file that is no dataset, and take a name that ends as other kinds of files do.
+            Replace a file that is no dataset, and take a name that ends as other kinds
+            of files do.
         """
         kinds.check(path, kinds.DATASET, force=force)
         writing.write(path, self._pack())
@@ -331,7 +393,9 @@ class Dataset(LabelView, Streamed):
     def _pack(self) -> bytes:
         """The dataset as a file holds it."""
         if self.reduce is not None:
-            raise DataError("a dataset whose rows are dealt to several holders cannot be saved; save that of all rows.")
+            raise DataError(
+                "a dataset whose rows are dealt to several holders cannot be saved; save that of all rows."
+            )
         arrays = {
             "cuts": np.concatenate(self.cuts),
             "offset": np.cumsum([0, *map(len, self.cuts)], dtype=np.int64),
@@ -346,11 +410,23 @@ class Dataset(LabelView, Streamed):
             "n_rows": self.n_rows,
             "feature_names": self.feature_names,
             "named": self.named,
-            **{name: getattr(self, name) for name in BIN_PARAMS if name not in ADDED_LATER or getattr(self, name)},
+            **{
+                name: getattr(self, name)
+                for name in BIN_PARAMS
+                if name not in ADDED_LATER or getattr(self, name)
+            },
             **({"times": derived.encode(self.times)} if self.times else {}),
         }
-        version = 2 if self.categories or "listed.column" in arrays or set(ADDED_LATER) & set(fields) else 1
-        version = derived.file_version(self.times) or (4 if len(self.crosses) else 3 if self.unseen else version)
+        version = (
+            2
+            if self.categories
+            or "listed.column" in arrays
+            or set(ADDED_LATER) & set(fields)
+            else 1
+        )
+        version = derived.file_version(self.times) or (
+            4 if len(self.crosses) else 3 if self.unseen else version
+        )
         return container.pack(dataset_file.KIND, version, arrays, fields)
 
     # Methods that are functions of other modules, documented there.
@@ -386,20 +462,33 @@ class Dataset(LabelView, Streamed):
 
     @property
     def global_rows(self) -> NDArray[np.int64]:
-        """(n_rows) the position of every row among the rows of all holders: what draws by row are made from."""
+        """(n_rows) the position of every row among the rows of all holders: what draws
+        by row are made from.
+        """
         if self.reduce is None:
             return np.arange(self.n_rows)
         sizes = self.binned.chunk_sizes
-        return np.concatenate([np.arange(at, at + n) for at, n in zip(self.positions, sizes, strict=True)])
+        return np.concatenate(
+            [np.arange(at, at + n) for at, n in zip(self.positions, sizes, strict=True)]
+        )
 
     def of_all_holders(self, mine: Vector) -> Vector:
-        """A vector over the rows of all holders, given its values for the rows of this one; None stays None."""
+        """A vector over the rows of all holders, given its values for the rows of this
+        one; None stays None.
+        """
         if mine is None or self.reduce is None:
             return mine
-        return cast(Vector, dealt.Order.of(self.reduce, self.positions, self.binned.chunk_sizes).whole(mine))
+        return cast(
+            Vector,
+            dealt.Order.of(self.reduce, self.positions, self.binned.chunk_sizes).whole(
+                mine
+            ),
+        )
 
     def of_this_holder(self, whole: NDArray[Any]) -> NDArray[Any]:
-        """The values for the rows of this holder, of a vector over the rows of all holders."""
+        """The values for the rows of this holder, of a vector over the rows of all
+        holders.
+        """
         return whole if self.reduce is None else whole[self.global_rows]
 
     def fingerprint(self) -> str:
@@ -408,22 +497,41 @@ class Dataset(LabelView, Streamed):
         Returns
         -------
         str
-            SHA-256, 64 hexadecimal digits, of the digests of codes, values where they are kept, cuts, categories,
-            label, weight, init_score and group, and of all names. The container, the number types and the chunks that
-            the values came in do not matter.
+            SHA-256, 64 hexadecimal digits, of the digests of codes, values where they
+            are kept, cuts, categories, label, weight, init_score and group, and of all
+            names. The container, the number types and the chunks that the values came
+            in do not matter.
         """
-        return self._fingerprint if self._fingerprint is not None else identity.fingerprint_of(self)
+        return (
+            self._fingerprint
+            if self._fingerprint is not None
+            else identity.fingerprint_of(self)
+        )
 
     def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if not name.startswith("_") or name.endswith("__")]
+        return [
+            name
+            for name in super().__dir__()
+            if not name.startswith("_") or name.endswith("__")
+        ]
 
     def _repr_html_(self) -> str:
         kinds = f"{self.n_columns - len(self.categories):,} of numbers, {len(self.categories):,} of categories"
-        rows = [("rows", f"{self.n_rows:,}"), ("columns", kinds), ("has", ", ".join(self._vectors()) or "no label")]
-        return html.card("sapwood.Dataset", [*rows, ("names", ", ".join(self.feature_names[:12]))])
+        rows = [
+            ("rows", f"{self.n_rows:,}"),
+            ("columns", kinds),
+            ("has", ", ".join(self._vectors()) or "no label"),
+        ]
+        return html.card(
+            "sapwood.Dataset", [*rows, ("names", ", ".join(self.feature_names[:12]))]
+        )
 
     def __repr__(self) -> str:
-        bins = "every value" if self.tree_method == "exact" else f"at most {self.max_bins:,} bins"
+        bins = (
+            "every value"
+            if self.tree_method == "exact"
+            else f"at most {self.max_bins:,} bins"
+        )
         size = f"{self.n_rows:,} rows and {self.n_columns:,} columns of {bins}"
         size += f" ({len(self.categories):,} of categories)" if self.categories else ""
         size += f" ({len(self.crosses):,} crosses)" if len(self.crosses) else ""
@@ -439,32 +547,61 @@ class Dataset(LabelView, Streamed):
         vectors: Mapping[str, Any],
         holders: tuple[Reduce, Sequence[int]] | None = None,
     ) -> None:
-        """Bring the chunks in line with each other, or with the reference, and bin them."""
+        """Bring the chunks in line with each other, or with the reference, and bin
+        them.
+        """
         if feature_names is not None:
             chunks = [ingest.rename(chunk, feature_names) for chunk in chunks]
         if reference is None:
-            names, n_columns = dealt.gather(holders and holders[0], (chunks[0].names, chunks[0].n_columns))[0]
-            names, known, crosses = names and tuple(names), None, crossing.NONE
+            names, n_columns = dealt.gather(
+                holders and holders[0], (chunks[0].names, chunks[0].n_columns)
+            )[0]
+            names = names and tuple(names)
+            known = None
+            crosses = crossing.NONE
             ingest.check_names(names)
         else:
-            crosses, n_columns = reference.crosses, reference.n_given
+            crosses = reference.crosses
+            n_columns = reference.n_given
             names = reference.feature_names[:n_columns] if reference.named else None
             known = reference.cuts, reference.categories
         chunks = [ingest.align(chunk, names, n_columns) for chunk in chunks]
         all_names = names or tuple(f"f{j}" for j in range(n_columns))
         if reference is None:
-            self.times, own = derived.learn_from(chunks, bins, all_names, vectors, self._called, holders and holders[0])
+            self.times, own = derived.learn_from(
+                chunks, bins, all_names, vectors, self._called, holders and holders[0]
+            )
             self.derived_as = {name: bins[name] for name in DERIVED}
         else:
-            self.times, own, self.derived_as = reference.times, None, reference.derived_as
-            if wrong := derived.kinds_differ(chunks, self.times, reference.categories, all_names):
+            self.times = reference.times
+            own = None
+            self.derived_as = reference.derived_as
+            if wrong := derived.kinds_differ(
+                chunks, self.times, reference.categories, all_names
+            ):
                 raise categories.ColumnTypeError(wrong[0])
         chunks = derived.expand_all(chunks, self.times, own)
         all_names += derived.names_of(self.times, all_names)
         all_names += crosses.names(all_names)
-        self._fill(chunks, known, all_names, names is not None, bins, n_jobs, vectors, None, holders, crosses)
+        self._fill(
+            chunks,
+            known,
+            all_names,
+            names is not None,
+            bins,
+            n_jobs,
+            vectors,
+            None,
+            holders,
+            crosses,
+        )
         if reference is None and names is not None:
-            warn_of_columns(names, derived.n_bins(self.times, self.n_bins[:n_columns]), self.categories, self.n_total)
+            warn_of_columns(
+                names,
+                derived.n_bins(self.times, self.n_bins[:n_columns]),
+                self.categories,
+                self.n_total,
+            )
 
     def _fill(
         self,
@@ -479,8 +616,13 @@ class Dataset(LabelView, Streamed):
         holders: tuple[Reduce, Sequence[int]] | None = None,
         crosses: Crosses = crossing.NONE,
     ) -> None:
-        """Set every attribute; what is not known is found. ``feature_names`` has crosses too, which chunks may lack."""
-        self.n_rows, self.n_columns = sum(chunk.n_rows for chunk in chunks), len(feature_names)
+        """Set every attribute; what is not known is found. ``feature_names`` has
+        crosses too, which chunks may lack.
+        """
+        self.n_rows, self.n_columns = (
+            sum(chunk.n_rows for chunk in chunks),
+            len(feature_names),
+        )
         self.reduce = reduce = holders[0] if holders else None
         self.n_total = dealt.total(reduce, self.n_rows)
         if self.n_total == 0:
@@ -490,51 +632,113 @@ class Dataset(LabelView, Streamed):
         self.positions = tuple(int(holders[1][k]) for k in kept) if holders else ()
         if reduce is not None:
             dealt.agree(reduce, dealt.facts(bins, vectors, self.n_columns))
-        self.feature_names, self.named = feature_names, named
-        self.max_bins, self.min_samples_bin = bins["max_bins"], bins["min_samples_bin"]
-        self.tree_method, self.linear_leaves = bins["tree_method"], bins["linear_leaves"]
+        self.feature_names = feature_names
+        self.named = named
+        self.max_bins = bins["max_bins"]
+        self.min_samples_bin = bins["min_samples_bin"]
+        self.tree_method = bins["tree_method"]
+        self.linear_leaves = bins["linear_leaves"]
         self.zero_as_missing = bins["zero_as_missing"]
         label = vectors.get("label")
-        self.label = None if label is None else ingest.label(label, self.n_rows, self._called[0], reduce)
-        self.weight = ingest.weight(vectors.get("weight"), self.n_rows, self._called[1], reduce)
+        self.label = (
+            None
+            if label is None
+            else ingest.label(label, self.n_rows, self._called[0], reduce)
+        )
+        self.weight = ingest.weight(
+            vectors.get("weight"), self.n_rows, self._called[1], reduce
+        )
         self.init_score = ingest.init_score(vectors.get("init_score"), self.n_rows)
         self.group = ingest.group(vectors.get("group"), self.n_rows)
         self.device = get(bins["device"])
         n_threads = self._n_threads = threads(n_jobs)
-        self.categories = chunked.learn(chunks, feature_names, self.weight, reduce) if known is None else dict(known[1])
+        self.categories = (
+            chunked.learn(chunks, feature_names, self.weight, reduce)
+            if known is None
+            else dict(known[1])
+        )
         self.crosses = crosses
-        tables = chunked.tables(chunks, self.categories, crosses, self.n_columns, n_threads)
-        self.unseen = chunked.unseen(tables, self.categories, reduce) if unseen is None else unseen
+        tables = chunked.tables(
+            chunks, self.categories, crosses, self.n_columns, n_threads
+        )
+        self.unseen = (
+            chunked.unseen(tables, self.categories, reduce)
+            if unseen is None
+            else unseen
+        )
         exact = self.tree_method == "exact"
-        dealt_to: dict[str, Any] = {} if reduce is None else {"reduce": reduce, "positions": self.positions}
+        dealt_to: dict[str, Any] = (
+            {} if reduce is None else {"reduce": reduce, "positions": self.positions}
+        )
         chunked.check_kept(tables, bins, [feature_names[j] for j in self.categories])
         if known is None:
             most = host.EVERY_VALUE if exact else self.max_bins
             self.cuts = chunked.cuts(
-                self.device, tables, self.weight, (most, self.min_samples_bin), n_threads, self.categories, dealt_to
+                self.device,
+                tables,
+                self.weight,
+                (most, self.min_samples_bin),
+                n_threads,
+                self.categories,
+                dealt_to,
             )
         else:
             self.cuts = known[0]
-        n_categories = [self.categories[j].n_bins if j in self.categories else 0 for j in range(self.n_columns)]
-        self.n_bins = [n or len(own) + 1 for n, own in zip(n_categories, self.cuts, strict=True)]
-        self.binned = self.device.Binned(tables, self.cuts, n_threads, exact, n_categories, **dealt_to)
+        n_categories = [
+            self.categories[j].n_bins if j in self.categories else 0
+            for j in range(self.n_columns)
+        ]
+        self.n_bins = [
+            n or len(own) + 1 for n, own in zip(n_categories, self.cuts, strict=True)
+        ]
+        self.binned = self.device.Binned(
+            tables, self.cuts, n_threads, exact, n_categories, **dealt_to
+        )
         self.values = vectors.get("values")
         if self.linear_leaves and self.values is None:
-            self.values = chunked.values(tables, self.n_rows, self.n_columns, self.categories, reduce, self._keeps)
-        for array in (*self.cuts, *self._vectors().values(), *([] if self.values is None else [self.values])):
+            self.values = chunked.values(
+                tables,
+                self.n_rows,
+                self.n_columns,
+                self.categories,
+                reduce,
+                self._keeps,
+            )
+        for array in (
+            *self.cuts,
+            *self._vectors().values(),
+            *([] if self.values is None else [self.values]),
+        ):
             array.flags.writeable = False
 
     def _vectors(self) -> dict[str, NDArray[Any]]:
         """Label, weight, init_score and group, those that there are."""
-        return {name: values for name in ROW_VECTORS if (values := getattr(self, name)) is not None}
+        return {
+            name: values
+            for name in ROW_VECTORS
+            if (values := getattr(self, name)) is not None
+        }
 
     def _listed(self) -> dict[str, NDArray[Any]]:
-        """The columns that the core lists, together, by name in a file; nothing where there are none."""
+        """The columns that the core lists, together, by name in a file; nothing where
+        there are none.
+        """
         listed: tuple[NDArray[Any], ...] = self.binned.listed(self._n_threads)
-        return {f"listed.{name}": array for name, array in zip(LISTED, listed, strict=True)} if len(listed[0]) else {}
+        return (
+            {
+                f"listed.{name}": array
+                for name, array in zip(LISTED, listed, strict=True)
+            }
+            if len(listed[0])
+            else {}
+        )
 
-    def _codes(self, listed: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[Any]]]:
-        """All codes by name: column by column, each in the narrowest type that holds it, and those that are listed."""
+    def _codes(
+        self, listed: Mapping[str, NDArray[Any]]
+    ) -> Iterator[tuple[str, NDArray[Any]]]:
+        """All codes by name: column by column, each in the narrowest type that holds
+        it, and those that are listed.
+        """
         for j in self._alone(listed):
             yield f"codes.{j}", self._column(j)
         yield from listed.items()
@@ -546,4 +750,6 @@ class Dataset(LabelView, Streamed):
 
     def _column(self, j: int) -> NDArray[Any]:
         """The codes of a column in the narrowest type that holds them."""
-        return self.binned.codes(j).astype(dataset_file.code_type(self.n_bins[j]), copy=False)
+        return self.binned.codes(j).astype(
+            dataset_file.code_type(self.n_bins[j]), copy=False
+        )

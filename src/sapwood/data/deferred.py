@@ -1,9 +1,11 @@
-"""Tables whose bins wait for the training: XGBoost's `DMatrix` and CatBoost's `Pool`, for programs that have them.
+"""Tables whose bins wait for the training: XGBoost's `DMatrix` and CatBoost's `Pool`,
+for programs that have them.
 
-In: a table with its labels. Out: a `Dataset`, in the bins of the training data or with the parameters of the training.
+In: a table with its labels. Out: a `Dataset`, in the bins of the training data or with
+the parameters of the training.
 
-A `Dataset` is binned at once and keeps no table. What is here keeps the table as it is, so that a model can predict it,
-and is read when it is used.
+A `Dataset` is binned at once and keeps no table. What is here keeps the table as it is,
+so that a model can predict it, and is read when it is used.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +18,8 @@ from sapwood.errors import ParameterError
 from sapwood.params import peers
 from sapwood.params.functions import LabelView
 
-SETTABLE = ("label", "weight", "base_margin", "group", "qid", "feature_names")  # by set_info
+# by set_info
+SETTABLE = ("label", "weight", "base_margin", "group", "qid", "feature_names")
 
 
 class Deferred(LabelView):
@@ -33,12 +36,23 @@ class Deferred(LabelView):
         categorical_features: Any = None,
     ) -> None:
         super().__init__(label, weight)
-        self.data, self.init_score, self.group = data, init_score, group
-        self.feature_names, self.categorical_features = feature_names, categorical_features
+        self.data = data
+        self.init_score = init_score
+        self.group = group
+        self.feature_names = feature_names
+        self.categorical_features = categorical_features
 
-    def dataset(self, params: Mapping[str, Any] | None = None, reference: Dataset | None = None) -> Dataset:
-        """The rows in bins: those of the reference, or as the parameters of a training say."""
-        more: dict[str, Any] = {} if self.categorical_features is None else {"cat_features": self.categorical_features}
+    def dataset(
+        self, params: Mapping[str, Any] | None = None, reference: Dataset | None = None
+    ) -> Dataset:
+        """The rows in bins: those of the reference, or as the parameters of a training
+        say.
+        """
+        more: dict[str, Any] = (
+            {}
+            if self.categorical_features is None
+            else {"cat_features": self.categorical_features}
+        )
         more = more if reference is None else {"reference": reference}
         return Dataset(
             self.data,
@@ -53,7 +67,11 @@ class Deferred(LabelView):
 
     def num_data(self) -> int:
         """The number of rows."""
-        return int(np.shape(self.data)[0]) if hasattr(self.data, "shape") else len(self.data)
+        return (
+            int(np.shape(self.data)[0])
+            if hasattr(self.data, "shape")
+            else len(self.data)
+        )
 
     num_row = num_data
 
@@ -83,9 +101,23 @@ class Deferred(LabelView):
 
     def set_info(self, **given: Any) -> None:
         """XGBoost's: set label, weight, base_margin, group or qid."""
-        names = {"base_margin": "init_score", "qid": "group", "feature_names": "feature_names"}
-        _refuse("set_info", {name: one for name, one in given.items() if name not in SETTABLE}, ())
-        vars(self).update({names.get(name, name): value for name, value in given.items() if value is not None})
+        names = {
+            "base_margin": "init_score",
+            "qid": "group",
+            "feature_names": "feature_names",
+        }
+        _refuse(
+            "set_info",
+            {name: one for name, one in given.items() if name not in SETTABLE},
+            (),
+        )
+        vars(self).update(
+            {
+                names.get(name, name): value
+                for name, value in given.items()
+                if value is not None
+            }
+        )
 
     def num_col(self) -> int:
         """The number of columns."""
@@ -93,14 +125,18 @@ class Deferred(LabelView):
 
 
 class DMatrix(Deferred):
-    """XGBoost's table, for `sapwood.train`, `sapwood.cv` and `Booster.predict`; it is binned when it is trained on.
+    """XGBoost's table, for `sapwood.train`, `sapwood.cv` and `Booster.predict`; it is
+    binned when it is trained on.
 
     Parameters
     ----------
-    data, label, weight, base_margin, group, qid, feature_names, feature_types, enable_categorical
-        As in XGBoost; columns of the type ``"c"`` are categories. Missing values are NaN.
+    data, label, weight, base_margin, group, qid, feature_names, feature_types,
+    enable_categorical
+        As in XGBoost; columns of the type ``"c"`` are categories. Missing values are
+        NaN.
     **more
-        What XGBoost takes besides and has no meaning here: ``nthread``, ``silent``, ``missing=nan``, ``ref``.
+        What XGBoost takes besides and has no meaning here: ``nthread``, ``silent``,
+        ``missing=nan``, ``ref``.
     """
 
     def __init__(
@@ -119,15 +155,41 @@ class DMatrix(Deferred):
     ) -> None:
         missing = more.pop("missing", None)
         if missing is not None and missing == missing:
-            raise ParameterError(f"missing={missing!r} is not available; NaN is the missing value: put it there first.")
-        _refuse("DMatrix", more, ("nthread", "silent", "ref", "max_bin", "data_split_mode", "max_quantile_batches"))
-        marked = None if feature_types is None else [j for j, kind in enumerate(feature_types) if kind == "c"]
+            raise ParameterError(
+                f"missing={missing!r} is not available; NaN is the missing value: put it there first."
+            )
+        _refuse(
+            "DMatrix",
+            more,
+            (
+                "nthread",
+                "silent",
+                "ref",
+                "max_bin",
+                "data_split_mode",
+                "max_quantile_batches",
+            ),
+        )
+        marked = (
+            None
+            if feature_types is None
+            else [j for j, kind in enumerate(feature_types) if kind == "c"]
+        )
         categorical = marked if enable_categorical else []
-        super().__init__(data, label, weight, base_margin, group if qid is None else qid, feature_names, categorical)
+        super().__init__(
+            data,
+            label,
+            weight,
+            base_margin,
+            group if qid is None else qid,
+            feature_names,
+            categorical,
+        )
 
 
 class Pool(Deferred):
-    """CatBoost's table, for `sapwood.train`, `sapwood.cv`, `fit` and predictions; it is binned when it is trained on.
+    """CatBoost's table, for `sapwood.train`, `sapwood.cv`, `fit` and predictions; it is
+    binned when it is trained on.
 
     Parameters
     ----------
@@ -150,7 +212,9 @@ class Pool(Deferred):
         **more: Any,
     ) -> None:
         _refuse("Pool", more, ("thread_count",))
-        super().__init__(data, label, weight, baseline, group_id, feature_names, cat_features)
+        super().__init__(
+            data, label, weight, baseline, group_id, feature_names, cat_features
+        )
 
     def is_empty_(self) -> bool:
         """Whether there are no rows."""
@@ -159,6 +223,10 @@ class Pool(Deferred):
 
 def _refuse(what: str, more: Mapping[str, Any], harmless: Sequence[str]) -> None:
     """Raise on arguments that mean something which is not here."""
-    if odd := [name for name, value in more.items() if name not in harmless and value is not None]:
+    if odd := [
+        name
+        for name, value in more.items()
+        if name not in harmless and value is not None
+    ]:
         hint = peers.ARGUMENTS.get(odd[0], "leave it out, or use sapwood.Dataset.")
         raise ParameterError(f"{what} does not take {', '.join(odd)} here; {hint}")

@@ -39,10 +39,17 @@ def digest(names: Any, digests: Sequence[str]) -> str:
 
 
 def digests(parts: Parts, work: Sequence[int], n_threads: int) -> list[str]:
-    """SHA-256 of each of some arrays, with its type and its shape; `work` (parts) is what each of them costs."""
+    """SHA-256 of each of some arrays, with its type and its shape; `work` (parts) is
+    what each of them costs.
+    """
     done = np.cumsum(work)
-    ends = np.searchsorted(done, [done[-1] * k // n_threads for k in range(1, n_threads)]).tolist()
-    tasks = [parts[first:end] for first, end in zip([0, *ends], [*ends, len(parts)], strict=True)]
+    ends = np.searchsorted(
+        done, [done[-1] * k // n_threads for k in range(1, n_threads)]
+    ).tolist()
+    tasks = [
+        parts[first:end]
+        for first, end in zip([0, *ends], [*ends, len(parts)], strict=True)
+    ]
     with ThreadPoolExecutor(n_threads) as pool:
         try:
             found = list((map if n_threads == 1 else pool.map)(_digests, tasks))
@@ -52,7 +59,9 @@ def digests(parts: Parts, work: Sequence[int], n_threads: int) -> list[str]:
 
 
 def begin(dtype: np.dtype[Any], shape: Sequence[int]) -> Any:
-    """A digest of an array of this type and shape, to which its bytes, little-endian, are added next."""
+    """A digest of an array of this type and shape, to which its bytes, little-endian,
+    are added next.
+    """
     return sha256(f"{dtype.newbyteorder('<').str}{tuple(shape)}".encode())
 
 
@@ -67,6 +76,8 @@ def _digests(parts: Parts) -> list[str]:
         values = part()
         one = begin(values.dtype, values.shape)
         for piece in values.read() if isinstance(values, Pieces) else (values,):
-            one.update(np.ascontiguousarray(piece, dtype=piece.dtype.newbyteorder("<")).data)
+            one.update(
+                np.ascontiguousarray(piece, dtype=piece.dtype.newbyteorder("<")).data
+            )
         found.append(one.hexdigest())
     return found

@@ -1,4 +1,5 @@
-"""What notebooks show of an object: a small table that follows their light or dark style.
+"""What notebooks show of an object: a small table that follows their light or dark
+style.
 
 In: names and values. Out: HTML.
 """
@@ -13,7 +14,9 @@ CELL = "padding:2px 14px 2px 0;text-align:left;vertical-align:top"
 
 
 def escape(text: str, lines: bool = False) -> str:
-    """The text inside of an element or an attribute: it holds no markup, and no character that hides."""
+    """The text inside of an element or an attribute: it holds no markup, and no
+    character that hides.
+    """
     return html.escape(printable(text, lines))
 
 

@@ -1,6 +1,7 @@
 """The fingerprint of a `Dataset`: a digest of what training sees.
 
-In: a dataset, in memory, dealt to several holders, or in a store. Out: SHA-256 as hexadecimal digits.
+In: a dataset, in memory, dealt to several holders, or in a store. Out: SHA-256 as
+hexadecimal digits.
 """
 
 from collections.abc import Iterator
@@ -21,20 +22,34 @@ PIECE_ROWS = 1 << 18  # of a store that are read together
 
 
 def fingerprint_of(data: Any) -> str:
-    """The digest of codes, values where they are kept, cuts, categories, vectors by row and all names."""
+    """The digest of codes, values where they are kept, cuts, categories, vectors by row
+    and all names.
+    """
     stored = data.store is not None
-    listed, vectors = lists(data.binned) if stored else data._listed(), data._vectors()
+    listed = lists(data.binned) if stored else data._listed()
+    vectors = data._vectors()
     column: Any = partial(codes, data.binned) if stored else data._column
     rows: list[Any] = [partial(column, j) for j in data._alone(listed)]
     if data.values is not None:
-        rows += [partial(fingerprint.one_zero, data.values[:, j]) for j in range(data.n_columns)]
-    rows += [partial(_pieces_of if stored else np.asarray, values) for values in vectors.values()]
+        rows += [
+            partial(fingerprint.one_zero, data.values[:, j])
+            for j in range(data.n_columns)
+        ]
+    rows += [
+        partial(_pieces_of if stored else np.asarray, values)
+        for values in vectors.values()
+    ]
     order = None
     if data.reduce is not None:
         order = dealt.Order.of(data.reduce, data.positions, data.binned.chunk_sizes)
         listed = order.lists(listed) if listed else listed
     sizes = np.array([len(cuts) for cuts in data.cuts], np.int64)
-    rest = {"cuts": np.concatenate(data.cuts), "sizes": sizes, **listed, **categories.pack(data.categories)}
+    rest = {
+        "cuts": np.concatenate(data.cuts),
+        "sizes": sizes,
+        **listed,
+        **categories.pack(data.categories),
+    }
     rest |= (crosses := crossing.encode(data.crosses))
     others = [partial(_itself, values) for values in rest.values()]
     if order is None:
@@ -42,7 +57,10 @@ def fingerprint_of(data: Any) -> str:
         work = [data.n_rows] * len(rows) + [values.nbytes for values in rest.values()]
         found = fingerprint.digests([*rows, *others], work, n_threads)
     else:
-        found = [*order.digests(rows), *fingerprint.digests(others, [1] * len(others), 1)]
+        found = [
+            *order.digests(rows),
+            *fingerprint.digests(others, [1] * len(others), 1),
+        ]
     known = dict(zip([*vectors, *rest], found[len(rows) - len(vectors) :], strict=True))
     names = [*(name for name in rest if name not in crosses), *vectors, *crosses]
     digests = [*found[: len(rows) - len(vectors)], *(known[name] for name in names)]
@@ -56,7 +74,9 @@ def codes(binned: Any, j: int) -> Pieces:
 
 
 def lists(binned: Any) -> dict[str, Any]:
-    """What `Dataset._listed` has, of a store: lists of rows are made of the codes as often as they are read."""
+    """What `Dataset._listed` has, of a store: lists of rows are made of the codes as
+    often as they are read.
+    """
     default_code = np.array(binned.listed_defaults(), np.int64)
     column = np.flatnonzero(default_code >= 0)
     if not len(column):
@@ -79,12 +99,17 @@ def lists(binned: Any) -> dict[str, Any]:
         Pieces(np.dtype(np.uint32), (n,), lambda: (rows for _, rows, _ in unusual())),
         Pieces(np.dtype(np.uint16), (n,), lambda: (own for _, _, own in unusual())),
     )
-    return {f"listed.{name}": values for name, values in zip(LISTED, found, strict=True)}
+    return {
+        f"listed.{name}": values for name, values in zip(LISTED, found, strict=True)
+    }
 
 
 def _read(binned: Any, j: int) -> Iterator[tuple[int, NDArray[Any]]]:
     for first in range(0, binned.n_rows, PIECE_ROWS):
-        yield first, binned.codes_of_rows(j, first, min(PIECE_ROWS, binned.n_rows - first))
+        yield (
+            first,
+            binned.codes_of_rows(j, first, min(PIECE_ROWS, binned.n_rows - first)),
+        )
 
 
 def _pieces_of(values: NDArray[Any]) -> Pieces:

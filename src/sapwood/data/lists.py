@@ -1,8 +1,11 @@
-"""Columns of lists of one length, such as embeddings: each place of the lists is a column.
+"""Columns of lists of one length, such as embeddings: each place of the lists is a
+column.
 
-In: a column of lists, arrays or None. Out: columns of numbers; the length, a model keeps.
+In: a column of lists, arrays or None. Out: columns of numbers; the length, a model
+keeps.
 
-The first number has the name and the place of the column; the others follow the table, as ``embedding.1``.
+The first number has the name and the place of the column; the others follow the table,
+as ``embedding.1``.
 """
 
 from dataclasses import dataclass
@@ -29,9 +32,16 @@ class Lists:
     @classmethod
     def of(cls, rows: list[Any], where: str) -> "Lists":
         """The column of a list of lists; None and NaN have no numbers."""
-        rows = [None if one is None or (isinstance(one, float) and one != one) else one for one in rows]
-        if odd := [one for one in rows if one is not None and not hasattr(one, "__len__")]:
-            raise ColumnTypeError(f"{where} has lists, and {type(odd[0]).__name__} values too; use one of them.")
+        rows = [
+            None if one is None or (isinstance(one, float) and one != one) else one
+            for one in rows
+        ]
+        if odd := [
+            one for one in rows if one is not None and not hasattr(one, "__len__")
+        ]:
+            raise ColumnTypeError(
+                f"{where} has lists, and {type(odd[0]).__name__} values too; use one of them."
+            )
         sizes = {len(one) for one in rows if one is not None}
         if len(sizes) > 1:
             raise ColumnTypeError(
@@ -39,7 +49,9 @@ class Lists:
             )
         length = next(iter(sizes), 0)
         if sizes and not 0 < length <= MAX_LENGTH:
-            raise ColumnTypeError(f"{where} has lists of {length} values; 1 to {MAX_LENGTH:,} can be columns.")
+            raise ColumnTypeError(
+                f"{where} has lists of {length} values; 1 to {MAX_LENGTH:,} can be columns."
+            )
         found = np.full((len(rows), length), np.nan)
         for row, one in enumerate(rows):
             if one is not None:
@@ -70,7 +82,11 @@ class ListColumn:
         """Whether a column of a table is such a column; one without any list is."""
         if isinstance(column, Lists):
             return column.values.shape[1] in (0, self.length)
-        return isinstance(column, np.ndarray) and column.dtype.kind == "f" and bool(np.isnan(column).all())
+        return (
+            isinstance(column, np.ndarray)
+            and column.dtype.kind == "f"
+            and bool(np.isnan(column).all())
+        )
 
     def numbers(self, column: Any, n_rows: int) -> list[Floats]:
         """The columns of a column of lists."""
@@ -81,4 +97,6 @@ class ListColumn:
 
 def is_list(value: Any) -> bool:
     """Whether a cell of a table is a list of numbers, not text."""
-    return isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim == 1)
+    return isinstance(value, list | tuple) or (
+        isinstance(value, np.ndarray) and value.ndim == 1
+    )

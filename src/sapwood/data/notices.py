@@ -1,6 +1,8 @@
-"""Columns that a model can hardly use: constants, names of rows, free text. They are named in one warning.
+"""Columns that a model can hardly use: constants, names of rows, free text. They are
+named in one warning.
 
-In: the columns of a training table with names, and what was learned of them. Out: a warning, or nothing.
+In: the columns of a training table with names, and what was learned of them. Out: a
+warning, or nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +17,10 @@ MAX_SHOWN = 5
 
 
 def warn_of_columns(
-    names: Sequence[str], n_bins: Sequence[int], categories: Mapping[int, Dictionary], n_rows: int
+    names: Sequence[str],
+    n_bins: Sequence[int],
+    categories: Mapping[int, Dictionary],
+    n_rows: int,
 ) -> None:
     """Warn of columns that say nothing, or something new in every row.
 
@@ -24,7 +29,9 @@ def warn_of_columns(
     if n_rows < MIN_ROWS:
         return
     constant = [name for name, n in zip(names, n_bins, strict=True) if n == 1]
-    alone = [j for j, known in categories.items() if len(known.values) > ID_SHARE * n_rows]
+    alone = [
+        j for j, known in categories.items() if len(known.values) > ID_SHARE * n_rows
+    ]
     sentences = [j for j in alone if _words(categories[j]) >= WORDS]
     found = {
         "have one value in all rows, and no split can use them": constant,
@@ -35,7 +42,11 @@ def warn_of_columns(
             names[j] for j in sentences
         ],
     }
-    said = [f"{_listed(some)} {what if len(some) > 1 else _of_one(what)}" for what, some in found.items() if some]
+    said = [
+        f"{_listed(some)} {what if len(some) > 1 else _of_one(what)}"
+        for what, some in found.items()
+        if some
+    ]
     if said:
         warn(f"Some columns are of little use: {'; '.join(said)}.")
 
@@ -48,7 +59,11 @@ def _words(known: Dictionary) -> float:
 
 def _of_one(what: str) -> str:
     """The same of one column."""
-    return what.replace("have ", "has ", 1).replace("their own", "its own").replace("them", "it")
+    return (
+        what.replace("have ", "has ", 1)
+        .replace("their own", "its own")
+        .replace("them", "it")
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

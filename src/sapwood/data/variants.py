@@ -1,6 +1,8 @@
-"""The same rows, otherwise: with other columns, crosses or weights, without values, or some of the rows.
+"""The same rows, otherwise: with other columns, crosses or weights, without values, or
+some of the rows.
 
-In: a `Dataset`. Out: another one over the same rows and bins, which shares what it can; or codes of some rows.
+In: a `Dataset`. Out: another one over the same rows and bins, which shares what it can;
+or codes of some rows.
 """
 
 from collections.abc import Collection, Sequence
@@ -28,23 +30,42 @@ def with_columns(
 ) -> "Dataset":
     """The bins of these rows with other columns; labels and all else stay behind.
 
-    The columns of `gone` are left out; `columns`, numbers or categories known by their codes, follow the others.
+    The columns of `gone` are left out; `columns`, numbers or categories known by their
+    codes, follow the others.
     """
     listed = data._listed()
-    apart = {int(name[6:]): code for name, code in data._codes(listed) if name.startswith("codes.")}
+    apart = {
+        int(name[6:]): code
+        for name, code in data._codes(listed)
+        if name.startswith("codes.")
+    }
     lists = tuple(listed.values()) or dataset_file.NO_LISTS
-    table = dataset_file.columns(data.cuts, apart, lists, data.n_rows, data.categories).as_columns()
+    table = dataset_file.columns(
+        data.cuts, apart, lists, data.n_rows, data.categories
+    ).as_columns()
     kept = [j for j in range(data.n_columns) if j not in gone]
-    known = {place: data.categories[j] for place, j in enumerate(kept) if j in data.categories}
-    coded = {place: one for place, one in enumerate(columns, len(kept)) if isinstance(one, Coded)}
-    known |= {place: Dictionary(tuple(range(len(one.values)))) for place, one in coded.items()}
-    other, n = _empty(), len(kept) + len(columns)
+    known = {
+        place: data.categories[j]
+        for place, j in enumerate(kept)
+        if j in data.categories
+    }
+    coded = {
+        place: one
+        for place, one in enumerate(columns, len(kept))
+        if isinstance(one, Coded)
+    }
+    known |= {
+        place: Dictionary(tuple(range(len(one.values)))) for place, one in coded.items()
+    }
+    other = _empty()
+    n = len(kept) + len(columns)
     other._fill(
         [ingest.Columns([*(table[j] for j in kept), *columns], None, data.n_rows, n)],
         ([*(data.cuts[j] for j in kept), *cuts], known),
         tuple(f"f{j}" for j in range(n)),
         False,
-        {name: getattr(data, name) for name in BIN_PARAMS} | {"linear_leaves": False, "device": data.device.name},
+        {name: getattr(data, name) for name in BIN_PARAMS}
+        | {"linear_leaves": False, "device": data.device.name},
         None,
         {},
         {place: data.unseen[j] for place, j in enumerate(kept) if j in data.unseen},
@@ -53,27 +74,43 @@ def with_columns(
 
 
 def with_crosses(
-    data: "Dataset", crosses: Crosses | Sequence[tuple[str, int | str, int | str]], *, linear_leaves: bool = True
+    data: "Dataset",
+    crosses: Crosses | Sequence[tuple[str, int | str, int | str]],
+    *,
+    linear_leaves: bool = True,
 ) -> "Dataset":
-    """The same rows with columns made of others, which the model will make itself of tables to predict.
+    """The same rows with columns made of others, which the model will make itself of
+    tables to predict.
 
     Parameters
     ----------
     crosses : list of (kind, left, right), or Crosses of other data
-        Columns by name or position. ``difference``: left - right, ``product``, ``ratio``; ``centred``: a number
+        Columns by name or position. ``difference``: left - right, ``product``,
+        ``ratio``; ``centred``: a number
         less its mean in the category that the row has in the right column.
     linear_leaves : bool
-        Whether trees will have linear leaves. The data must have been made with linear_leaves=True in any case.
+        Whether trees will have linear leaves. The data must have been made with
+        linear_leaves=True in any case.
 
     Returns
     -------
     Dataset
     """
     made, columns, new = crossing.make(crosses, data, data._n_threads)
-    bins = {name: getattr(data, name) for name in BIN_PARAMS} | {"device": data.device.name}
+    bins = {name: getattr(data, name) for name in BIN_PARAMS} | {
+        "device": data.device.name
+    }
     limits = data.max_bins, data.min_samples_bin
-    cuts = data.device.cuts([list(new)], data.weight, *limits, data._n_threads) if len(new) else []
-    values = np.concatenate([data.values, new.T], axis=1) if linear_leaves and data.values is not None else None
+    cuts = (
+        data.device.cuts([list(new)], data.weight, *limits, data._n_threads)
+        if len(new)
+        else []
+    )
+    values = (
+        np.concatenate([data.values, new.T], axis=1)
+        if linear_leaves and data.values is not None
+        else None
+    )
     other = _empty()
     other._fill(
         [columns],
@@ -92,15 +129,21 @@ def with_crosses(
 
 
 def take_codes(data: "Dataset", rows: NDArray[np.int64]) -> Binned:
-    """The codes of some rows, in any order and as often as they are given; cuts lie between the codes."""
+    """The codes of some rows, in any order and as often as they are given; cuts lie
+    between the codes.
+    """
     columns = _taken(data, rows)
-    n_categories = [data.n_bins[j] if j in data.categories else 0 for j in range(data.n_columns)]
+    n_categories = [
+        data.n_bins[j] if j in data.categories else 0 for j in range(data.n_columns)
+    ]
     between = [np.arange(0.5, len(own), dtype=np.float64) for own in data.cuts]
     return data.device.Binned([columns], between, data._n_threads, False, n_categories)
 
 
 def unseen_rows(data: "Dataset") -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
-    """The rows that have a category which training has not met, and their codes by column, such ones UNSEEN."""
+    """The rows that have a category which training has not met, and their codes by
+    column, such ones UNSEEN.
+    """
     rows = np.unique(np.concatenate([np.empty(0, np.int64), *data.unseen.values()]))
     columns = _taken(data, rows)
     for j, new in data.unseen.items():
@@ -109,7 +152,9 @@ def unseen_rows(data: "Dataset") -> tuple[NDArray[np.int64], list[NDArray[Any]]]
 
 
 def _taken(data: "Dataset", rows: NDArray[np.int64]) -> list[NDArray[Any]]:
-    """The codes of some rows, column by column: negative where a category is missing, NaN where a number is."""
+    """The codes of some rows, column by column: negative where a category is missing,
+    NaN where a number is.
+    """
     columns: list[NDArray[Any]] = []
     for j, n in enumerate(data.n_bins):
         code: NDArray[Any] = data.binned.codes(j)[rows]
@@ -129,7 +174,9 @@ def with_weight(data: "Dataset", weight: NDArray[np.float64]) -> "Dataset":
 
 
 def without_values(data: "Dataset") -> "Dataset":
-    """The same rows in the same bins, for trees with constant leaves; everything else is shared."""
+    """The same rows in the same bins, for trees with constant leaves; everything else
+    is shared.
+    """
     return _with(data, values=None, linear_leaves=False)
 
 

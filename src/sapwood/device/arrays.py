@@ -1,6 +1,8 @@
-"""Arrays of other libraries in the memory of a GPU: what they are known by, and their copy on the host.
+"""Arrays of other libraries in the memory of a GPU: what they are known by, and their
+copy on the host.
 
-In: an array of CuPy, PyTorch, JAX, cuDF or another library. Out: whether it is there; an array of this process.
+In: an array of CuPy, PyTorch, JAX, cuDF or another library. Out: whether it is there;
+an array of this process.
 """
 
 from typing import Any
@@ -8,12 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-CUDA_DEVICES = (2, 13)  # device types of DLPack: memory of a GPU, and memory that it shares with the host
+# device types of DLPack: memory of a GPU, and memory that it shares with the host
+CUDA_DEVICES = (2, 13)
 
 
 def is_there(values: Any) -> bool:
     """Whether an array, a column or a table is in the memory of a GPU."""
-    return hasattr(values, "__cuda_array_interface__") or hasattr(values, "to_cupy") or by_dlpack(values)
+    return (
+        hasattr(values, "__cuda_array_interface__")
+        or hasattr(values, "to_cupy")
+        or by_dlpack(values)
+    )
 
 
 def by_dlpack(values: Any) -> bool:
@@ -22,7 +29,8 @@ def by_dlpack(values: Any) -> bool:
         return False
     try:
         return values.__dlpack_device__()[0] in CUDA_DEVICES
-    except (RuntimeError, BufferError, ValueError, TypeError):  # an array that DLPack has no word for
+    except (RuntimeError, BufferError, ValueError, TypeError):
+        # an array that DLPack has no word for
         return False
 
 
@@ -39,5 +47,7 @@ def to_host(values: Any) -> Any:
     import cupy
 
     has_address = hasattr(values, "__cuda_array_interface__")
-    found: NDArray[Any] = (cupy.asarray(values) if has_address else cupy.from_dlpack(values)).get()
+    found: NDArray[Any] = (
+        cupy.asarray(values) if has_address else cupy.from_dlpack(values)
+    ).get()
     return found

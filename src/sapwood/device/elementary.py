@@ -1,6 +1,7 @@
 """Elementary functions and products of matrices with the same bits on every machine.
 
-In: numbers or arrays. Out: float64, from the core's own expressions and never from libm, NumPy's vector code or BLAS.
+In: numbers or arrays. Out: float64, from the core's own expressions and never from
+libm, NumPy's vector code or BLAS.
 """
 
 from collections.abc import Callable
@@ -18,9 +19,13 @@ def _elementary(name: str, doc: str) -> Callable[[ArrayLike], NDArray[np.float64
 
     def function(x: ArrayLike) -> NDArray[np.float64]:
         values = np.asarray(x, np.float64)
-        return host.math(name, np.ascontiguousarray(values).ravel()).reshape(values.shape)
+        return host.math(name, np.ascontiguousarray(values).ravel()).reshape(
+            values.shape
+        )
 
-    function.__name__, function.__qualname__, function.__doc__ = name, name, doc
+    function.__name__ = name
+    function.__qualname__ = name
+    function.__doc__ = doc
     return function
 
 
@@ -36,7 +41,8 @@ tanh = _elementary("tanh", "Hyperbolic tangent.")
 def matmul(left: ArrayLike, right: ArrayLike) -> NDArray[np.float64]:
     """The product of an array (..., n) and a matrix (n, m): (..., m).
 
-    Its terms are added one after the other in the order of the n. BLAS chooses the order by the CPU.
+    Its terms are added one after the other in the order of the n. BLAS chooses the
+    order by the CPU.
     """
     rows = np.asarray(left, np.float64)
     matrix = np.asarray(right, np.float64)

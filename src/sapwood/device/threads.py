@@ -16,7 +16,8 @@ MAX_THREADS = 256  # the size of the core's pool
 def threads(n_jobs: int | None) -> int:
     """Turn ``n_jobs`` into a number of threads from 1 to 256.
 
-    None and -1 mean every CPU this process may use, -2 all but one, and so on. At most four times as many are allowed.
+    None and -1 mean every CPU this process may use, -2 all but one, and so on. At most
+    four times as many are allowed.
     """
     try:
         n_jobs = None if n_jobs is None else index(n_jobs)
@@ -25,7 +26,9 @@ def threads(n_jobs: int | None) -> int:
             f"n_jobs={n_jobs!r} is not an integer; choose 1 or more, or None for every CPU."
         ) from cause
     if n_jobs == 0:
-        raise ParameterError("n_jobs=0 asks for no thread; choose 1 or more, or None for every available CPU.")
+        raise ParameterError(
+            "n_jobs=0 asks for no thread; choose 1 or more, or None for every available CPU."
+        )
     cpus = available()
     if n_jobs is None:
         return min(cpus, MAX_THREADS)
@@ -34,7 +37,9 @@ def threads(n_jobs: int | None) -> int:
 
 
 def available() -> int:
-    """CPUs this process may use: those of its affinity, as far as the quota of its cgroup allows."""
+    """CPUs this process may use: those of its affinity, as far as the quota of its
+    cgroup allows.
+    """
     try:
         cpus = len(os.sched_getaffinity(0))
     except AttributeError:  # not Linux
@@ -43,8 +48,11 @@ def available() -> int:
 
 
 @cache  # once a process: a prediction of one row cannot wait for a dozen small files
-def quota(own: Path = Path("/proc/self/cgroup"), mount: Path = Path("/sys/fs/cgroup")) -> int:
-    """The whole CPUs that every cgroup from ours up to the root grants; `MAX_THREADS` where none sets a limit.
+def quota(
+    own: Path = Path("/proc/self/cgroup"), mount: Path = Path("/sys/fs/cgroup")
+) -> int:
+    """The whole CPUs that every cgroup from ours up to the root grants; `MAX_THREADS`
+    where none sets a limit.
 
     ::
 
@@ -57,11 +65,17 @@ def quota(own: Path = Path("/proc/self/cgroup"), mount: Path = Path("/sys/fs/cgr
         if controllers and "cpu" not in controllers.split(","):
             continue
         group = PurePosixPath(path)
-        for level in (group, *group.parents):  # a container may see only the root of the path its host knows
+        # a container may see only the root of the path its host knows
+        for level in (group, *group.parents):
             room = mount / controllers / str(level).lstrip("/")
-            limit = _text(room / "cpu.max") or f"{_text(room / 'cpu.cfs_quota_us')} {_text(room / 'cpu.cfs_period_us')}"
+            limit = (
+                _text(room / "cpu.max")
+                or f"{_text(room / 'cpu.cfs_quota_us')} {_text(room / 'cpu.cfs_period_us')}"
+            )
             match limit.split():
-                case [amount, period] if amount.isdigit() and period.isdigit() and int(period) > 0:
+                case [amount, period] if (
+                    amount.isdigit() and period.isdigit() and int(period) > 0
+                ):
                     granted = min(granted, int(amount) / int(period))
     return int(granted)
 

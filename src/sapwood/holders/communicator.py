@@ -1,11 +1,13 @@
-"""Sums, maxima and lists over the holders of rows, made of messages from one holder to another.
+"""Sums, maxima and lists over the holders of rows, made of messages from one holder to
+another.
 
 In: a `Link`. Out: a `sapwood.reduce.Reduce`, and counts of what it has sent.
 
-Few integers are doubled: in step k each holder exchanges all of them with the one 2^k ranks away, and after log2(n)
-steps every holder has the sums of all. Many integers are cut into as many blocks as there are holders: each holder adds
-up one block and sends the sums to all others, so that nobody sends more than twice its integers. Or the holders keep
-the sums of their own blocks, and send nothing back (`sum_blocks`).
+Few integers are doubled: in step k each holder exchanges all of them with the one 2^k
+ranks away, and after log2(n) steps every holder has the sums of all. Many integers are
+cut into as many blocks as there are holders: each holder adds up one block and sends
+the sums to all others, so that nobody sends more than twice its integers. Or the
+holders keep the sums of their own blocks, and send nothing back (`sum_blocks`).
 """
 
 from bisect import bisect_left
@@ -21,17 +23,22 @@ from sapwood.holders import messages
 from sapwood.holders.messages import Integers
 
 FEW = 4096  # integers that are doubled rather than cut into blocks
-MAX_DIRECT = 16  # holders whose blocks go straight to each other; more of them halve and double
+# holders whose blocks go straight to each other; more of them halve and double
+MAX_DIRECT = 16
 
 
 class Link(Protocol):
-    """Carries messages between holders, in the order in which they were sent. The few functions of a communicator."""
+    """Carries messages between holders, in the order in which they were sent. The few
+    functions of a communicator.
+    """
 
     rank: int  # which holder this is
     size: int  # how many there are
 
     def send(self, to: int, message: bytes) -> None:
-        """Hand over a message for another holder. Returns before the other has received it."""
+        """Hand over a message for another holder. Returns before the other has received
+        it.
+        """
 
     def receive(self, source: int) -> bytes | memoryview:
         """The next message of another holder, which the next call may overwrite.
@@ -51,7 +58,9 @@ class Count:
 
 
 class Communicator:
-    """A `sapwood.reduce.Reduce` over a link. All holders make the same calls in the same order; others raise."""
+    """A `sapwood.reduce.Reduce` over a link. All holders make the same calls in the
+    same order; others raise.
+    """
 
     def __init__(self, link: Link) -> None:
         self.rank, self.size, self._link = link.rank, link.size, link
@@ -63,15 +72,29 @@ class Communicator:
         assert values.dtype == np.int64
         self._reduce("sum", values)
 
-    def sum_blocks(self, values: NDArray[np.int64], ends: Sequence[int]) -> tuple[int, int]:
-        """Replace integers of some blocks by their sums; which ones. The holders own about equally many integers."""
+    def sum_blocks(
+        self, values: NDArray[np.int64], ends: Sequence[int]
+    ) -> tuple[int, int]:
+        """Replace integers of some blocks by their sums; which ones. The holders own
+        about equally many integers.
+        """
         assert values.dtype == np.int64
         self._begin("sum", len(values))
-        own, places = _Values(self, "sum", values), [0, *ends]
+        own = _Values(self, "sum", values)
+        places = [0, *ends]
         if self.size > MAX_DIRECT:
             return self._halve(own, places)
-        firsts = [*(bisect_left(ends, len(values) * holder // self.size) for holder in range(self.size)), len(ends)]
-        self._scatter(own, [slice(places[first], places[last]) for first, last in pairwise(firsts)])
+        firsts = [
+            *(
+                bisect_left(ends, len(values) * holder // self.size)
+                for holder in range(self.size)
+            ),
+            len(ends),
+        ]
+        self._scatter(
+            own,
+            [slice(places[first], places[last]) for first, last in pairwise(firsts)],
+        )
         return firsts[self.rank], firsts[self.rank + 1]
 
     def max(self, values: NDArray[np.uint64]) -> None:
@@ -82,23 +105,32 @@ class Communicator:
     def gather(self, mine: bytes) -> list[bytes]:
         """What every holder gave, in the order of holders."""
         self._begin("gather", 0)
-        found, n = [bytes(mine)], self.size  # those of holders rank, rank + 1, ...
+        # those of holders rank, rank + 1, ...
+        found = [bytes(mine)]
+        n = self.size
         while len(found) < n:
             step = len(found)
-            self._send("gather", (self.rank - step) % n, messages.listed(found[: n - step]))
+            self._send(
+                "gather", (self.rank - step) % n, messages.listed(found[: n - step])
+            )
             source = (self.rank + step) % n
             content, _ = self._receive("gather", source)
             found += messages.parted(content, min(step, n - step), source)
         return found[n - self.rank :] + found[: n - self.rank]
 
     def exchange(self, parts: Sequence[bytes]) -> list[bytes]:
-        """What every holder gave to this one, in their order; ``parts`` has one for each holder."""
+        """What every holder gave to this one, in their order; ``parts`` has one for
+        each holder.
+        """
         assert len(parts) == self.size
         self._begin("exchange", 0)
         others = self._others()
         for other in others:
             self._send("exchange", other, parts[other])
-        found = {other: bytes(self._receive("exchange", other)[0]) for other in reversed(others)}
+        found = {
+            other: bytes(self._receive("exchange", other)[0])
+            for other in reversed(others)
+        }
         return [found.get(holder, parts[self.rank]) for holder in range(self.size)]
 
     def _begin(self, verb: str, n: int) -> None:
@@ -128,7 +160,8 @@ class Communicator:
 
     def _cut(self, values: "_Values") -> None:
         """Each holder adds up one block, and sends it to all others."""
-        n, rank = self.size, self.rank
+        n = self.size
+        rank = self.rank
         ends = [values.size * k // n for k in range(n + 1)]
         blocks = [slice(ends[k], ends[k + 1]) for k in range(n)]
         self._scatter(values, blocks)
@@ -151,12 +184,18 @@ class Communicator:
         return [(self.rank + step) % self.size for step in range(1, self.size)]
 
     def _halve(self, values: "_Values", places: Sequence[int]) -> tuple[int, int]:
-        """Exchange halves of halves, cut between blocks, with holders 2^k ranks away; the blocks that are left.
+        """Exchange halves of halves, cut between blocks, with holders 2^k ranks away;
+        the blocks that are left.
 
-        Holders beyond the largest power of two give their integers to others, and own no block.
+        Holders beyond the largest power of two give their integers to others, and own
+        no block.
         """
-        rank, power = self.rank, 1 << (self.size.bit_length() - 1)
-        whole, first, last, bit = slice(0, values.size), 0, len(places) - 1, 1
+        rank = self.rank
+        power = 1 << (self.size.bit_length() - 1)
+        whole = slice(0, values.size)
+        first = 0
+        last = len(places) - 1
+        bit = 1
         if rank >= power:
             values.send(rank - power, whole)
             return 0, 0
@@ -164,36 +203,50 @@ class Communicator:
             values.join(rank + power, whole)
         while bit < power:
             other = rank ^ bit
-            middle = min(last, bisect_left(places, (places[first] + places[last]) // 2, first))
-            mine, theirs = ((first, middle), (middle, last))[:: 1 if rank < other else -1]
+            middle = min(
+                last, bisect_left(places, (places[first] + places[last]) // 2, first)
+            )
+            mine, theirs = ((first, middle), (middle, last))[
+                :: 1 if rank < other else -1
+            ]
             values.send(other, slice(places[theirs[0]], places[theirs[1]]))
             values.join(other, slice(places[mine[0]], places[mine[1]]))
             (first, last), bit = mine, 2 * bit
         return first, last
 
     def _halve_and_double(self, values: "_Values", doubled: bool) -> None:
-        """Exchange all integers (``doubled``), or first halves of halves and then back, with holders 2^k ranks away.
+        """Exchange all integers (``doubled``), or first halves of halves and then back,
+        with holders 2^k ranks away.
 
-        Holders beyond the largest power of two give their integers to others first, and get the sums at the end.
+        Holders beyond the largest power of two give their integers to others first, and
+        get the sums at the end.
         """
-        rank, power = self.rank, 1 << (self.size.bit_length() - 1)
-        whole, extra = slice(0, values.size), self.size - power
+        rank = self.rank
+        power = 1 << (self.size.bit_length() - 1)
+        whole = slice(0, values.size)
+        extra = self.size - power
         if rank >= power:
             values.send(rank - power, whole)
             values.take(rank - power, whole)
             return
         if rank < extra:
             values.join(rank + power, whole)
-        own, halved, bit = whole, list[tuple[int, slice, slice]](), 1
+        own = whole
+        halved = list[tuple[int, slice, slice]]()
+        bit = 1
         while bit < power:
             other = rank ^ bit
             middle = (own.start + own.stop) // 2
-            low, high = slice(own.start, middle), slice(middle, own.stop)
-            mine, theirs = (own, own) if doubled else (low, high) if rank < other else (high, low)
+            low = slice(own.start, middle)
+            high = slice(middle, own.stop)
+            mine, theirs = (
+                (own, own) if doubled else (low, high) if rank < other else (high, low)
+            )
             values.send(other, theirs)
             values.join(other, mine)
             halved.append((other, mine, theirs))
-            own, bit = mine, 2 * bit
+            own = mine
+            bit = 2 * bit
         for other, mine, theirs in reversed([] if doubled else halved):
             values.send(other, mine)
             values.take(other, theirs)
@@ -214,7 +267,11 @@ class _Values:
         return len(self.values)
 
     def send(self, to: int, part: slice) -> None:
-        self.of._hand_over(self.verb, to, messages.message_of(self.verb, self.of._call, self.values[part]))
+        self.of._hand_over(
+            self.verb,
+            to,
+            messages.message_of(self.verb, self.of._call, self.values[part]),
+        )
 
     def join(self, source: int, part: slice) -> None:
         """Add what another holder sends to a part, or take the maxima."""

@@ -16,10 +16,21 @@ TIMEOUT = 120.0  # seconds that a holder waits for another
 
 
 class ThreadLink:
-    """A `Link` of one of several threads; `queues` has a queue for each pair of sender and receiver."""
+    """A `Link` of one of several threads; `queues` has a queue for each pair of sender
+    and receiver.
+    """
 
-    def __init__(self, rank: int, size: int, queues: list[list["SimpleQueue[bytes | None]"]], timeout: float) -> None:
-        self.rank, self.size, self._queues, self._timeout = rank, size, queues, timeout
+    def __init__(
+        self,
+        rank: int,
+        size: int,
+        queues: list[list["SimpleQueue[bytes | None]"]],
+        timeout: float,
+    ) -> None:
+        self.rank = rank
+        self.size = size
+        self._queues = queues
+        self._timeout = timeout
 
     def send(self, to: int, message: bytes) -> None:
         """Put a message into the queue of a pair."""
@@ -30,7 +41,9 @@ class ThreadLink:
         try:
             found = self._queues[source][self.rank].get(timeout=self._timeout)
         except Empty as cause:
-            raise HolderLostError(f"holder {source} sent nothing for {self._timeout:g} seconds.") from cause
+            raise HolderLostError(
+                f"holder {source} sent nothing for {self._timeout:g} seconds."
+            ) from cause
         if found is None:
             raise HolderLostError(f"holder {source} has ended.")
         return found
@@ -42,8 +55,12 @@ class ThreadLink:
 
 
 def run(n: int, f: Callable[[Communicator], T], timeout: float = TIMEOUT) -> list[T]:
-    """Call f(communicator) in n threads; the results in the order of holders, or the error of the first that failed."""
-    queues: list[list[SimpleQueue[bytes | None]]] = [[SimpleQueue() for _ in range(n)] for _ in range(n)]
+    """Call f(communicator) in n threads; the results in the order of holders, or the
+    error of the first that failed.
+    """
+    queues: list[list[SimpleQueue[bytes | None]]] = [
+        [SimpleQueue() for _ in range(n)] for _ in range(n)
+    ]
     results: dict[int, T] = {}
     errors: list[BaseException] = []
 
@@ -56,11 +73,16 @@ def run(n: int, f: Callable[[Communicator], T], timeout: float = TIMEOUT) -> lis
         finally:
             link.end()
 
-    threads = [threading.Thread(target=work, args=(rank,), daemon=True) for rank in range(n)]
+    threads = [
+        threading.Thread(target=work, args=(rank,), daemon=True) for rank in range(n)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     if errors:
-        raise next((error for error in errors if not isinstance(error, HolderLostError)), errors[0])
+        raise next(
+            (error for error in errors if not isinstance(error, HolderLostError)),
+            errors[0],
+        )
     return [results[rank] for rank in range(n)]

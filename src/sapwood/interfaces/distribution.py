@@ -1,4 +1,5 @@
-"""The estimator of whole distributions: a mean, a spread and any quantile for every row.
+"""The estimator of whole distributions: a mean, a spread and any quantile for every
+row.
 
 In: a table and numbers. Out: a `Distribution` of every row.
 """
@@ -15,7 +16,13 @@ from sklearn.base import RegressorMixin
 from sapwood.boost.auto import fit_distribution
 from sapwood.data import ingest
 from sapwood.errors import DataError, ModelFormatError, ParameterError
-from sapwood.interfaces.estimator import BINS, Estimator, EstimatorDataset, documented, signature
+from sapwood.interfaces.estimator import (
+    BINS,
+    Estimator,
+    EstimatorDataset,
+    documented,
+    signature,
+)
 from sapwood.interfaces.files import WholeFiles
 from sapwood.interfaces.parameters import PARAMETERS, TARGET_PARAMETERS, rows_with
 from sapwood.metric.distribution import nll
@@ -31,16 +38,20 @@ OTHERS = TARGET_PARAMETERS | {"boosting", "n_parallel_trees"}
 DEFAULTS = defaults_of("distribution")
 OWN = (
     Parameter(
-        "dist", Choice(("auto", *FAMILIES)), "auto",
+        "dist",
+        Choice(("auto", *FAMILIES)),
+        "auto",
         "The family. 'auto': the one among those that suit the labels with the highest held-out likelihood. The "
         "degrees of freedom of 'student_t' are found by that too.",
     ),
     Parameter(
-        "n_folds", Integer(0), 3,
+        "n_folds",
+        Integer(0),
+        3,
         "Folds of each of two repetitions. The model is the mean of the models of all folds, recalibrated on the rows "
         "that each has not seen. 0: one model of all rows, without early stopping and recalibration.",
     ),
-)  # fmt: skip
+)
 ROWS = rows_with(OWN, "distribution", OTHERS)
 INSTEAD = {  # of parameters that it has not
     "objective": "dist says what is learned",
@@ -56,7 +67,8 @@ INSTEAD = {  # of parameters that it has not
 
 @documented
 class SapwoodDistribution(WholeFiles, RegressorMixin, Estimator):
-    """Gradient boosting of decision trees for whole distributions: every parameter of a family has trees of its own.
+    """Gradient boosting of decision trees for whole distributions: every parameter of a
+    family has trees of its own.
 
     Parameters
     ----------
@@ -111,7 +123,8 @@ class SapwoodDistribution(WholeFiles, RegressorMixin, Estimator):
         group : (n_rows,) array-like, optional
             Groups that are held out as a whole.
         eval_set : (X, y) or list of one such pair, optional
-            Rows to stop and to recalibrate on, in the place of folds: there is one model then.
+            Rows to stop and to recalibrate on, in the place of folds: there is one
+            model then.
 
         Returns
         -------
@@ -121,28 +134,43 @@ class SapwoodDistribution(WholeFiles, RegressorMixin, Estimator):
             family_of(self.dist)  # an unknown name raises before any work
         Integer(0).check(f"n_folds={self.n_folds!r}", self.n_folds)
         if self.n_folds == 1:
-            raise ParameterError("n_folds=1 would hold out every row; choose 0, or 2 and more.")
+            raise ParameterError(
+                "n_folds=1 would hold out every row; choose 0, or 2 and more."
+            )
         self._forget()
-        given = {name: value for name, value in self._given().items() if name in PARAMETERS}
+        given = {
+            name: value for name, value in self._given().items() if name in PARAMETERS
+        }
         settings = resolve(DEFAULTS | given)
         bins = {name: settings[name] for name in BINS}
         label = _target(y)
         data = EstimatorDataset(X, label, sample_weight, group=group, **bins)
         valid = None
         if eval_set is not None:
-            pair = eval_set[0] if isinstance(eval_set, list) and len(eval_set) == 1 else eval_set
+            pair = (
+                eval_set[0]
+                if isinstance(eval_set, list) and len(eval_set) == 1
+                else eval_set
+            )
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise DataError("eval_set is not a pair (X, y), or a list of one.")
             valid = EstimatorDataset(pair[0], _target(pair[1]), reference=data, **bins)
-        fitted = fit_distribution(DEFAULTS | given, data, self.dist, self.n_folds, valid)
-        self.booster_, self.family_ = fitted.booster, fitted.family
+        fitted = fit_distribution(
+            DEFAULTS | given, data, self.dist, self.n_folds, valid
+        )
+        self.booster_ = fitted.booster
+        self.family_ = fitted.family
         self.n_features_in_ = data.n_given
         if data.named:
-            self.feature_names_in_ = np.array(data.feature_names[: data.n_given], object)
+            self.feature_names_in_ = np.array(
+                data.feature_names[: data.n_given], object
+            )
         return self
 
     def predict_dist(self, X: Any) -> Distribution:
-        """Predict the distribution of every row: mean, std, quantile, cdf, logpdf, sample, interval."""
+        """Predict the distribution of every row: mean, std, quantile, cdf, logpdf,
+        sample, interval.
+        """
         scores = self._booster(X).predict(X, raw=True, n_jobs=self.n_jobs)
         return Distribution(self.family_, scores)
 
@@ -155,14 +183,20 @@ class SapwoodDistribution(WholeFiles, RegressorMixin, Estimator):
         return self.predict_dist(X).quantile(level)
 
     def interval(self, X: Any, coverage: float = 0.9) -> Floats:
-        """Predict intervals that hold the target with a probability of `coverage`, (n_rows, 2)."""
+        """Predict intervals that hold the target with a probability of `coverage`,
+        (n_rows, 2).
+        """
         return self.predict_dist(X).interval(coverage)
 
     def explain(self, X: Any, **options: Any) -> Any:
-        """Explain the score of every parameter, as `Booster.explain` does; outputs follow `family_.parameters`."""
+        """Explain the score of every parameter, as `Booster.explain` does; outputs
+        follow `family_.parameters`.
+        """
         return self._booster(X).explain(X, **options)
 
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
         """The mean log likelihood; higher is better."""
         return -nll(_target(y), self.predict_dist(X), sample_weight)
 
@@ -170,7 +204,9 @@ class SapwoodDistribution(WholeFiles, RegressorMixin, Estimator):
         try:
             family = family_of(booster.objective)
         except ParameterError as cause:
-            raise ModelFormatError(f"objective {booster.objective!r} of the model is no distribution.") from cause
+            raise ModelFormatError(
+                f"objective {booster.objective!r} of the model is no distribution."
+            ) from cause
         if booster.n_outputs != family.n_outputs:
             raise ModelFormatError(
                 f"objective {booster.objective!r} with {booster.n_outputs} outputs is no model of SapwoodDistribution."
@@ -183,5 +219,7 @@ def _target(y: Any) -> Floats:
     label = ingest.floats(y, "y")
     label = label[:, 0] if label.ndim == 2 and label.shape[1] == 1 else label
     if label.ndim != 1:
-        raise DataError(f"a distribution has one target; y has the shape {label.shape}.")
+        raise DataError(
+            f"a distribution has one target; y has the shape {label.shape}."
+        )
     return label

@@ -1,4 +1,5 @@
-"""What this machine can do: instruction set, threads, GPU; and whether the GPU trains as the CPU does.
+"""What this machine can do: instruction set, threads, GPU; and whether the GPU trains
+as the CPU does.
 
 In: nothing. Out: lines of text.
 """
@@ -18,7 +19,8 @@ def doctor() -> str:
     Returns
     -------
     str
-        One line for the CPU, one for the GPU or why there is none, one for the comparison of their models.
+        One line for the CPU, one for the GPU or why there is none, one for the
+        comparison of their models.
     """
     lines = [f"cpu: instruction set {host.isa()}, {threads(None)} threads"]
     try:
@@ -28,12 +30,22 @@ def doctor() -> str:
     runtime = device.Trainer.runtime  # type: ignore[attr-defined]
     lines.append(f"cuda: {runtime.describe()}")
     models = [_model(name) for name in ("cpu", "cuda")]
-    same = "the same bytes" if models[0] == models[1] else "DIFFERENT models; please report this"
+    same = (
+        "the same bytes"
+        if models[0] == models[1]
+        else "DIFFERENT models; please report this"
+    )
     return "\n".join([*lines, f"parity: a small model on both devices has {same}"])
 
 
 def _model(device: str) -> bytes:
     """A small model that was trained on a device."""
-    X = (host.draw(0, host.HOLDOUT, 0, 0, 3000) >> np.uint64(44)).astype(np.float64).reshape(-1, 3)
+    X = (
+        (host.draw(0, host.HOLDOUT, 0, 0, 3000) >> np.uint64(44))
+        .astype(np.float64)
+        .reshape(-1, 3)
+    )
     y = (X[:, 0] * X[:, 1] > X[:, 2] * 2.0**18).astype(np.float64)
-    return train({"objective": "logistic", "max_depth": 4}, Dataset(X, label=y, device=device), 5).to_bytes()
+    return train(
+        {"objective": "logistic", "max_depth": 4}, Dataset(X, label=y, device=device), 5
+    ).to_bytes()

@@ -1,4 +1,5 @@
-"""Model files of estimators: written, read back, and refused where they are of another kind.
+"""Model files of estimators: written, read back, and refused where they are of another
+kind.
 
 In: a path. Out: an estimator that predicts what the saved one did.
 """
@@ -28,24 +29,33 @@ class ModelFiles:
     def save_model(self, path: str | PathLike[str], *, force: bool = False) -> None:
         """Write the `booster_` to a file that `load_model` and `sapwood.load` read.
 
-        The name of the file may end in anything. A file that is no model is replaced with `force` only.
+        The name of the file may end in anything. A file that is no model is replaced
+        with `force` only.
         """
         check_is_fitted(self, "booster_")
         self.booster_.save_model(path, force=force)
         if hasattr(self, "calibration_"):
-            warn("the file has no calibration of intervals: call calibrate after loading, or pickle.")
+            warn(
+                "the file has no calibration of intervals: call calibrate after loading, or pickle."
+            )
 
     def load_model(self, path: Any) -> Self:
-        """Become the estimator of a model file, in any format that `sapwood.load` reads.
+        """Become the estimator of a model file, in any format that `sapwood.load`
+        reads.
 
         A file of another kind of estimator raises: scores are no predictions.
         """
         booster = load(path)
         suited = estimators_of(booster)
         own = {one.__name__ for one in type(self).__mro__}
-        same = booster.objective in LOSSES and getattr(self, "objective", None) == booster.objective
+        same = (
+            booster.objective in LOSSES
+            and getattr(self, "objective", None) == booster.objective
+        )
         if not same and own.isdisjoint(suited):
-            mine = next((WORDS[name] for name in WORDS if name in own), "of this kind").replace("a ", "no ", 1)
+            mine = next(
+                (WORDS[name] for name in WORDS if name in own), "of this kind"
+            ).replace("a ", "no ", 1)
             raise ModelFormatError(
                 f"the file has {WORDS[suited[0]]} (objective {booster.objective!r}), {mine}: read it with "
                 f"{suited[0]}().load_model(path), or its trees alone with sapwood.load(path)."
@@ -55,7 +65,9 @@ class ModelFiles:
             delattr(self, name)
         vars(self).update(found, booster_=booster, n_features_in_=booster.n_given)
         if booster.named:
-            vars(self)["feature_names_in_"] = np.array(booster.feature_names[: booster.n_given], object)
+            vars(self)["feature_names_in_"] = np.array(
+                booster.feature_names[: booster.n_given], object
+            )
         return self
 
     def _of_file(self, booster: Booster) -> dict[str, Any]:
@@ -63,8 +75,14 @@ class ModelFiles:
         if not is_classifier(self):
             return {}
         known = booster.classes
-        classes: NDArray[Any] = np.arange(max(2, booster.n_outputs)) if known is None else np.asarray(known)
-        return {"classes_": classes, "n_classes_": len(classes), "outputs_2d_": booster.objective == "multilabel"}
+        classes: NDArray[Any] = (
+            np.arange(max(2, booster.n_outputs)) if known is None else np.asarray(known)
+        )
+        return {
+            "classes_": classes,
+            "n_classes_": len(classes),
+            "outputs_2d_": booster.objective == "multilabel",
+        }
 
 
 class WholeFiles(ModelFiles):
@@ -79,6 +97,7 @@ class WholeFiles(ModelFiles):
     def load(cls, source: Any) -> Self:
         """Read a model file: an estimator that predicts what the saved one did.
 
-        Parameters that say what was learned are those of the file, the others the defaults.
+        Parameters that say what was learned are those of the file, the others the
+        defaults.
         """
         return cls().load_model(source)

@@ -8,8 +8,10 @@ from sapwood.model.booster import Booster
 from sapwood.objective.distributions import PREFIX
 from sapwood.objective.ranking import LOSSES
 
-SURVIVAL = "survival"  # the entry of a model's `params` with what SapwoodSurvival has learned beside the trees
-ANY_LABELS = ("0 or 1", "a number from 0 to 1")  # of objectives for two classes, which regressors have too
+# the entry of a model's `params` with what SapwoodSurvival has learned beside the trees
+SURVIVAL = "survival"
+# of objectives for two classes, which regressors have too
+ANY_LABELS = ("0 or 1", "a number from 0 to 1")
 WORDS = {  # what the model of an estimator is
     "SapwoodDistribution": "a distribution",
     "SapwoodSurvival": "a model of survival",
@@ -20,15 +22,24 @@ WORDS = {  # what the model of an estimator is
 
 
 def estimators_of(booster: Booster) -> tuple[str, ...]:
-    """The estimators that predict with a model, the usual one first; of a user's objective more than one may."""
-    name, about = booster.objective, host.objectives().get(booster.objective)
+    """The estimators that predict with a model, the usual one first; of a user's
+    objective more than one may.
+    """
+    name = booster.objective
+    about = host.objectives().get(booster.objective)
     if name.startswith(PREFIX):
         return ("SapwoodDistribution",)
     if SURVIVAL in booster.params:
         return ("SapwoodSurvival",)
-    if booster.classes is not None or (about is not None and about["labels"] == "a class index"):
+    if booster.classes is not None or (
+        about is not None and about["labels"] == "a class index"
+    ):
         return ("SapwoodClassifier",)
     if name in LOSSES:
         return ("SapwoodRanker",)
     numbers = ("SapwoodRegressor", "SapwoodRanker")
-    return numbers if about is not None and about["labels"] not in ANY_LABELS else (*numbers, "SapwoodClassifier")
+    return (
+        numbers
+        if about is not None and about["labels"] not in ANY_LABELS
+        else (*numbers, "SapwoodClassifier")
+    )

@@ -1,6 +1,7 @@
 """Metrics by name, with their parameters, and a user's own functions.
 
-In: `eval_metric`. Out: metrics, each with its parameter, its name, and whether higher is better.
+In: `eval_metric`. Out: metrics, each with its parameter, its name, and whether higher
+is better.
 """
 
 import re
@@ -16,7 +17,13 @@ from typing import Any
 import numpy as np
 
 from sapwood.device import elementary
-from sapwood.errors import DataError, ObjectiveError, ParameterError, SapwoodError, suggest
+from sapwood.errors import (
+    DataError,
+    ObjectiveError,
+    ParameterError,
+    SapwoodError,
+    suggest,
+)
 from sapwood.metric import functions as formulas
 from sapwood.metric import ranking
 from sapwood.metric.functions import Floats, Function, Holders, Weight
@@ -33,7 +40,9 @@ STEP = ("step",)
 
 @dataclass(frozen=True)
 class Parameter:
-    """The number after "@": the argument it sets, its range, and the objective's field that is its default."""
+    """The number after "@": the argument it sets, its range, and the objective's field
+    that is its default.
+    """
 
     name: str
     range: Number | Integer
@@ -47,7 +56,8 @@ class Metric:
     name: str
     function: Function
     higher_is_better: bool = False
-    links: tuple[str, ...] = (*VALUE, *BINARY, *CLASSES, *STEP)  # the predictions that it takes
+    # the predictions that it takes
+    links: tuple[str, ...] = (*VALUE, *BINARY, *CLASSES, *STEP)
     parameter: Parameter | None = None
     own: bool = False  # a user's function
     sure: bool = True  # whether it is known which way is better
@@ -55,7 +65,12 @@ class Metric:
     ranks: bool = False  # it takes the group of every row too
 
     def __call__(
-        self, y: Floats, prediction: Floats, weight: Weight, reduce: Holders = None, group: Any = None
+        self,
+        y: Floats,
+        prediction: Floats,
+        weight: Weight,
+        reduce: Holders = None,
+        group: Any = None,
     ) -> float:
         if self.own and reduce is not None:
             raise ParameterError(
@@ -63,14 +78,28 @@ class Metric:
                 f"{', '.join(METRICS)}."
             )
         if self.ranks and reduce is not None:
-            raise ParameterError(f"metric {self.name!r} needs whole groups, and rows are dealt to several holders.")
-        more = {"group": group} if self.ranks else {} if reduce is None else {"reduce": reduce}
+            raise ParameterError(
+                f"metric {self.name!r} needs whole groups, and rows are dealt to several holders."
+            )
+        more = (
+            {"group": group}
+            if self.ranks
+            else {}
+            if reduce is None
+            else {"reduce": reduce}
+        )
         try:
             value: Any = self.function(y, prediction, weight, **more)
-        except (ValueError, IndexError) as cause:  # a value that is not finite, or a label that is not a class
-            if self.own or (isinstance(cause, SapwoodError) and not isinstance(cause, formulas.NotFinite)):
+        except (ValueError, IndexError) as cause:
+            # a value that is not finite, or a label that is not a class
+            if self.own or (
+                isinstance(cause, SapwoodError)
+                and not isinstance(cause, formulas.NotFinite)
+            ):
                 raise
-            raise DataError(f"{self.name} cannot be measured: {cause}; check the validation rows.") from cause
+            raise DataError(
+                f"{self.name} cannot be measured: {cause}; check the validation rows."
+            ) from cause
         if self.own and isinstance(value, tuple | list):
             value = self._named(value)
         if not isinstance(value, Real) or value != value:
@@ -80,17 +109,29 @@ class Metric:
 
     @property
     def known(self) -> tuple[str, Mapping[str, Any]] | None:
-        """The name in the table of metrics, and the parameter; None of any other function."""
-        name, function = self.name.partition("@")[0], self.function
+        """The name in the table of metrics, and the parameter; None of any other
+        function.
+        """
+        name = self.name.partition("@")[0]
+        function = self.function
         more = function.keywords if isinstance(function, partial) else {}
         plain = function.func if isinstance(function, partial) else function
-        return (name, more) if name in METRICS and plain is METRICS[name].function else None
+        return (
+            (name, more)
+            if name in METRICS and plain is METRICS[name].function
+            else None
+        )
 
     def _named(self, value: Any) -> Any:
-        """The number of a peer's (name, value) or (name, value, higher_is_better), which name the metric too."""
+        """The number of a peer's (name, value) or (name, value, higher_is_better),
+        which name the metric too.
+        """
         match value:
             case (str() as name, number):
-                higher = PEERS.get(name.lower(), name.lower()) in HIGHER or self.higher_is_better
+                higher = (
+                    PEERS.get(name.lower(), name.lower()) in HIGHER
+                    or self.higher_is_better
+                )
             case (str() as name, number, bool() | np.bool_() as higher):
                 pass
             case _:
@@ -98,43 +139,59 @@ class Metric:
                     f"metric {self.name!r} returned {value!r}; return a number, (name, value) or (name, value, "
                     "higher_is_better); for several metrics give several functions."
                 )
-        for what, known in (("name", name), ("higher_is_better", bool(higher)), ("sure", True)):
+        for what, known in (
+            ("name", name),
+            ("higher_is_better", bool(higher)),
+            ("sure", True),
+        ):
             object.__setattr__(self, what, known)  # as the first call has said
         return number
 
 
 def _by_column(metric: Metric) -> Metric:
-    """A metric that also takes labels of several columns: the mean of the metric over the columns."""
+    """A metric that also takes labels of several columns: the mean of the metric over
+    the columns.
+    """
     function, of_classes = metric.function, "softmax" in metric.links
 
     @wraps(function)
     def measured(y: Floats, prediction: Floats, weight: Weight, **named: Any) -> float:
-        if y.ndim == 1 and (prediction.ndim == 1 or (of_classes and prediction.shape[1] > 1)):
+        if y.ndim == 1 and (
+            prediction.ndim == 1 or (of_classes and prediction.shape[1] > 1)
+        ):
             return function(y, prediction, weight, **named)
         if prediction.size != y.size:
             raise ParameterError(
                 f"{metric.name} needs one prediction for each label; predictions are {prediction.shape}, labels "
                 f"{y.shape}; give eval_metric=your own function (y, prediction, weight)."
             )
-        columns = zip(y.reshape(len(y), -1).T, prediction.reshape(len(y), -1).T, strict=True)
+        columns = zip(
+            y.reshape(len(y), -1).T, prediction.reshape(len(y), -1).T, strict=True
+        )
         return fmean(function(*column, weight, **named) for column in columns)
 
     return replace(metric, function=measured)
 
 
 def _by_level(metric: Metric, name: str, levels: list[float]) -> Function:
-    """The metric of several predictions of one label, each at its own level: their mean."""
+    """The metric of several predictions of one label, each at its own level: their
+    mean.
+    """
 
     def measured(y: Floats, prediction: Floats, weight: Weight, **named: Any) -> float:
         columns = zip(prediction.T, levels, strict=True)
-        return fmean(metric.function(y, column, weight, **{name: level}, **named) for column, level in columns)
+        return fmean(
+            metric.function(y, column, weight, **{name: level}, **named)
+            for column, level in columns
+        )
 
     return measured
 
 
 _FRACTION = Number(0, 1, low_open=True, high_open=True)
 THRESHOLD = Parameter("threshold", _FRACTION)
-QUANTILE, EXPECTILE = Parameter("alpha", _FRACTION, "quantile_alpha"), Parameter("alpha", _FRACTION, "expectile_alpha")
+QUANTILE = Parameter("alpha", _FRACTION, "quantile_alpha")
+EXPECTILE = Parameter("alpha", _FRACTION, "expectile_alpha")
 DELTA = Parameter("delta", Number(0, low_open=True), "huber_delta")
 POWER = Parameter("power", Number(1, 2, low_open=True, high_open=True), "tweedie_power")
 PLACES = Parameter("at", Integer(1))
@@ -152,7 +209,11 @@ METRICS = {
         Metric("smape", formulas.smape, links=VALUE),
         Metric("rmsle", formulas.rmsle, links=VALUE),
         Metric("msle", formulas.msle, links=VALUE),
-        Metric("median_absolute_error", formulas.median_absolute_error, links=(*VALUE, *BINARY)),
+        Metric(
+            "median_absolute_error",
+            formulas.median_absolute_error,
+            links=(*VALUE, *BINARY),
+        ),
         Metric("pinball", formulas.pinball, links=VALUE, parameter=QUANTILE),
         Metric("expectile", formulas.expectile, links=VALUE, parameter=EXPECTILE),
         Metric("huber", formulas.huber, links=VALUE, parameter=DELTA),
@@ -163,26 +224,74 @@ METRICS = {
         Metric("multi_logloss", formulas.logloss, links=CLASSES),
         Metric("brier", formulas.brier, links=(*BINARY, *CLASSES)),
         Metric("auc", formulas.auc, higher_is_better=True, links=_RANKED),
-        Metric("average_precision", formulas.average_precision, higher_is_better=True, links=_RANKED),
-        Metric("error", formulas.error, links=_LABELS, parameter=THRESHOLD),
-        Metric("accuracy", formulas.accuracy, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
         Metric(
-            "balanced_accuracy", formulas.balanced_accuracy, higher_is_better=True, links=_LABELS, parameter=THRESHOLD
+            "average_precision",
+            formulas.average_precision,
+            higher_is_better=True,
+            links=_RANKED,
         ),
-        Metric("f1", formulas.f1, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
-        Metric("precision", formulas.precision, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
-        Metric("recall", formulas.recall, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
-        Metric("kappa", formulas.kappa, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
-        Metric("mcc", formulas.mcc, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
+        Metric("error", formulas.error, links=_LABELS, parameter=THRESHOLD),
+        Metric(
+            "accuracy",
+            formulas.accuracy,
+            higher_is_better=True,
+            links=_LABELS,
+            parameter=THRESHOLD,
+        ),
+        Metric(
+            "balanced_accuracy",
+            formulas.balanced_accuracy,
+            higher_is_better=True,
+            links=_LABELS,
+            parameter=THRESHOLD,
+        ),
+        Metric(
+            "f1", formulas.f1, higher_is_better=True, links=_LABELS, parameter=THRESHOLD
+        ),
+        Metric(
+            "precision",
+            formulas.precision,
+            higher_is_better=True,
+            links=_LABELS,
+            parameter=THRESHOLD,
+        ),
+        Metric(
+            "recall",
+            formulas.recall,
+            higher_is_better=True,
+            links=_LABELS,
+            parameter=THRESHOLD,
+        ),
+        Metric(
+            "kappa",
+            formulas.kappa,
+            higher_is_better=True,
+            links=_LABELS,
+            parameter=THRESHOLD,
+        ),
+        Metric(
+            "mcc",
+            formulas.mcc,
+            higher_is_better=True,
+            links=_LABELS,
+            parameter=THRESHOLD,
+        ),
     )
 }
 RANKS = {
-    name: Metric(name, function, higher_is_better=True, links=(*VALUE, *BINARY), parameter=PLACES, ranks=True)
+    name: Metric(
+        name,
+        function,
+        higher_is_better=True,
+        links=(*VALUE, *BINARY),
+        parameter=PLACES,
+        ranks=True,
+    )
     for name, function in ranking.FUNCTIONS.items()
 }
 HIGHER = {name for name, metric in (METRICS | RANKS).items() if metric.higher_is_better}
-# Names in LightGBM, XGBoost, CatBoost and scikit-learn. Theirs may add a constant to a deviance, halve it, or
-# interpolate a precision-recall curve differently.
+# Names in LightGBM, XGBoost, CatBoost and scikit-learn. Theirs may add a constant to a
+# deviance, halve it, or interpolate a precision-recall curve differently.
 PEERS = {
     peer: name
     for name, peers in {
@@ -216,65 +325,124 @@ PEERS = {
 }
 ABSENT = {
     **dict.fromkeys(("dcg", "pfound"), "use ndcg, err or mrr"),
-    **dict.fromkeys(("hingeloss", "hinge_loss"), "it needs raw scores; use error, or logloss of probabilities"),
+    **dict.fromkeys(
+        ("hingeloss", "hinge_loss"),
+        "it needs raw scores; use error, or logloss of probabilities",
+    ),
 }
 SCORES = {
-    "score", "auc", "accuracy", "acc", "f1", "r2", "precision", "recall", "gini", "ndcg", "map", "kappa", "mcc",
-    "corr", "correlation", "spearman", "pearson", "profit", "gain", "lift",
-}  # fmt: skip
+    "score",
+    "auc",
+    "accuracy",
+    "acc",
+    "f1",
+    "r2",
+    "precision",
+    "recall",
+    "gini",
+    "ndcg",
+    "map",
+    "kappa",
+    "mcc",
+    "corr",
+    "correlation",
+    "spearman",
+    "pearson",
+    "profit",
+    "gain",
+    "lift",
+}
 LOSSES = {"loss", "error", "err", "neg", "negative", "minus", "one"}
-_KEYS = {"variance_power": "power", "proba_border": "threshold", "top": "at"}  # CatBoost's names of parameters
+# CatBoost's names of parameters
+_KEYS = {"variance_power": "power", "proba_border": "threshold", "top": "at"}
 
 
 def resolve(
-    given: Any, *, default: Any, link: str | None, fields: Mapping[str, float | list[float]] | None = None
+    given: Any,
+    *,
+    default: Any,
+    link: str | None,
+    fields: Mapping[str, float | list[float]] | None = None,
 ) -> tuple[Metric, ...]:
     """Turn ``eval_metric`` into metrics.
 
-    given: str, callable, (name, callable, higher_is_better), list of these, or None; None, alone or in a list, is the
-      default, and so is an empty list. A name may have a parameter: ``"pinball@0.9"``, or ``"Quantile:alpha=0.9"`` as
-      CatBoost writes it. A callable takes (y, prediction, weight), or a peer's (preds, data), known by the names of its
+    given: str, callable, (name, callable, higher_is_better), list of these, or None;
+    None, alone or in a list, is the
+      default, and so is an empty list. A name may have a parameter: ``"pinball@0.9"``,
+      or ``"Quantile:alpha=0.9"`` as CatBoost writes it. A callable takes (y,
+      prediction, weight), or a peer's (preds, data), known by the names of its
       arguments; it returns a number, (name, value) or (name, value, higher_is_better).
-    default, link, fields: the objective's own metric; its link, which tells what a prediction is, or None where every
-      metric is allowed; its fields, which are defaults of parameters: ``quantile_alpha`` for pinball, and so on. With
-      several levels each prediction is measured at its own, and the metric is the mean.
+    default, link, fields: the objective's own metric; its link, which tells what a
+    prediction is, or None where every
+      metric is allowed; its fields, which are defaults of parameters:
+      ``quantile_alpha`` for pinball, and so on. With several levels each prediction is
+      measured at its own, and the metric is the mean.
     """
     asked = given if isinstance(given, list) and given else [given or None]
-    found = [_one(default if metric is None else metric, link, fields or {}) for metric in asked]
+    found = [
+        _one(default if metric is None else metric, link, fields or {})
+        for metric in asked
+    ]
     own = {one.name for one in found if one.own}
     found = [
-        one for metric, one in zip(asked, found, strict=True) if metric is not None or one.own or one.name not in own
+        one
+        for metric, one in zip(asked, found, strict=True)
+        if metric is not None or one.own or one.name not in own
     ]
-    metrics = tuple(one for at, one in enumerate(found) if one.own or one.name not in [had.name for had in found[:at]])
+    metrics = tuple(
+        one
+        for at, one in enumerate(found)
+        if one.own or one.name not in [had.name for had in found[:at]]
+    )
     if len({metric.name for metric in metrics}) < len(metrics):
-        raise ParameterError(f"{given!r} has two metrics of one name; name them (name, callable, higher_is_better).")
+        raise ParameterError(
+            f"{given!r} has two metrics of one name; name them (name, callable, higher_is_better)."
+        )
     return metrics
 
 
-def _one(given: Any, link: str | None, fields: Mapping[str, float | list[float]]) -> Metric:
+def _one(
+    given: Any, link: str | None, fields: Mapping[str, float | list[float]]
+) -> Metric:
     """One metric, by name or by value."""
     match given:
         case str():
             return replace(_named(given, link, fields), called=given)
         case (str() as name, function, bool() as higher) if callable(function):
             return Metric(name, _taking_three(function), higher, own=True)
-        case scorer if hasattr(scorer, "_score_func") and hasattr(scorer, "_sign"):  # make_scorer of scikit-learn
+        case scorer if hasattr(scorer, "_score_func") and hasattr(scorer, "_sign"):
+            # make_scorer of scikit-learn
             function = partial(scorer._score_func, **scorer._kwargs)
-            return Metric(scorer._score_func.__name__, _taking_three(function), scorer._sign > 0, own=True)
-        case custom if hasattr(custom, "evaluate") and hasattr(custom, "is_max_optimal"):  # CatBoost's
-            return Metric(type(custom).__name__, _of_catboost(custom, link), bool(custom.is_max_optimal()), own=True)
+            return Metric(
+                scorer._score_func.__name__,
+                _taking_three(function),
+                scorer._sign > 0,
+                own=True,
+            )
+        case custom if hasattr(custom, "evaluate") and hasattr(
+            custom, "is_max_optimal"
+        ):
+            # CatBoost's
+            return Metric(
+                type(custom).__name__,
+                _of_catboost(custom, link),
+                bool(custom.is_max_optimal()),
+                own=True,
+            )
         case function if callable(function):
             name = getattr(function, "__name__", type(function).__name__)
             higher, sure = _direction(function, name)
             return Metric(name, _taking_three(function), higher, own=True, sure=sure)
-    raise ParameterError(f"{given!r} is not a metric; give a name or (name, callable, higher_is_better).")
+    raise ParameterError(
+        f"{given!r} is not a metric; give a name or (name, callable, higher_is_better)."
+    )
 
 
 def _direction(function: Any, name: str) -> tuple[bool, bool]:
     """Whether higher values of a user's metric are better, and whether that is known.
 
-    scikit-learn says it by the names of its functions. Any other function is lower where it is better, as documented,
-    unless its name is one of a score.
+    scikit-learn says it by the names of its functions. Any other function is lower
+    where it is better, as documented, unless its name is one of a score.
     """
     inner = getattr(function, "func", function)  # of a partial one
     if str(getattr(inner, "__module__", "")).startswith("sklearn."):
@@ -289,7 +457,8 @@ def _log_odds(p: Floats) -> Floats:
         return elementary.log(p) - elementary.log1p(-p)
 
 
-RAW: dict[str | None, Callable[[Floats], Floats]] = {  # raw scores of predictions, by link
+# raw scores of predictions, by link
+RAW: dict[str | None, Callable[[Floats], Floats]] = {
     "sigmoid": _log_odds,
     "sigmoid2": lambda p: 0.5 * _log_odds(p),
     "exp": elementary.log,
@@ -299,21 +468,30 @@ RAW: dict[str | None, Callable[[Floats], Floats]] = {  # raw scores of predictio
 
 
 def _of_catboost(custom: Any, link: str | None) -> Function:
-    """CatBoost's metric object, which is given raw scores, as a function (y, prediction, weight)."""
+    """CatBoost's metric object, which is given raw scores, as a function (y,
+    prediction, weight).
+    """
     scores = RAW.get(link, np.asarray)
 
     def measured(y: Floats, prediction: Floats, weight: Weight) -> float:
-        approxes = [column.tolist() for column in scores(prediction).reshape(len(prediction), -1).T]
+        approxes = [
+            column.tolist()
+            for column in scores(prediction).reshape(len(prediction), -1).T
+        ]
         rows = None if weight is None else weight.tolist()
         error, total = custom.evaluate(approxes, y.tolist(), rows)
-        final = getattr(custom, "get_final_error", lambda error, total: error / (total or 1.0))
+        final = getattr(
+            custom, "get_final_error", lambda error, total: error / (total or 1.0)
+        )
         return float(final(error, total))
 
     return measured
 
 
 def _taking_three(function: Function) -> Function:
-    """A user's metric as a function (y, prediction, weight); scikit-learn's take the weight by name."""
+    """A user's metric as a function (y, prediction, weight); scikit-learn's take the
+    weight by name.
+    """
     function, three = in_our_order(function, f"metric {function!r}")
     if three:
         return function
@@ -331,12 +509,16 @@ def _taking_three(function: Function) -> Function:
             f"metric {function!r} must take (y, prediction, weight), or (y, prediction), and return a float."
         ) from cause
     if "sample_weight" in about.parameters:
-        return lambda y, prediction, weight: function(y, prediction, sample_weight=weight)
+        return lambda y, prediction, weight: function(
+            y, prediction, sample_weight=weight
+        )
     return lambda y, prediction, weight: function(y, prediction)
 
 
 def _ranked(metric: Metric, given: str, parts: list[str]) -> Metric:
-    """A metric of ranks with its places: "ndcg@5", XGBoost's "ndcg@5-", or CatBoost's "NDCG:top=5;type=Exp"."""
+    """A metric of ranks with its places: "ndcg@5", XGBoost's "ndcg@5-", or CatBoost's
+    "NDCG:top=5;type=Exp".
+    """
     more: dict[str, Any] = {"at": AT}
     for part in filter(None, parts):
         key, _, text = part.rpartition("=")
@@ -344,53 +526,87 @@ def _ranked(metric: Metric, given: str, parts: list[str]) -> Metric:
             if text.endswith("-"):  # XGBoost's: a group without a relevant row counts 0
                 text, more["empty"] = text[:-1], 0
             number = as_number(text)
-            number = int(number) if isinstance(number, float) and number == int(number) else number
+            number = (
+                int(number)
+                if isinstance(number, float) and number == int(number)
+                else number
+            )
             more["at"] = PLACES.range.check(f"metric {given!r}", number)
         elif (key, text) in (("type", "exp"), ("type", "base")):
             more["gain"] = "exp" if text == "exp" else "linear"
         elif (key, text) != ("denominator", "logposition"):
-            raise ParameterError(f"metric {given!r} has {part!r}; {metric.name} takes places: {metric.name}@number.")
+            raise ParameterError(
+                f"metric {given!r} has {part!r}; {metric.name} takes places: {metric.name}@number."
+            )
     name = f"{metric.name}@{more['at']}" + ("-" if "empty" in more else "")
     return replace(metric, name=name, function=partial(metric.function, **more))
 
 
 def with_gain(metric: Metric, rule: Any, top: float) -> Metric:
-    """A metric of ranks that has the gains of a training, unless it has its own; `top`: the largest label."""
-    if not metric.ranks or not isinstance(metric.function, partial) or "gain" in metric.function.keywords:
+    """A metric of ranks that has the gains of a training, unless it has its own; `top`:
+    the largest label.
+    """
+    if (
+        not metric.ranks
+        or not isinstance(metric.function, partial)
+        or "gain" in metric.function.keywords
+    ):
         return metric
-    if metric.function.func not in (ranking.ndcg, ranking.err):  # others ask whether a row is relevant
+    # others ask whether a row is relevant
+    if metric.function.func not in (ranking.ndcg, ranking.err):
         return metric
-    more = {"gain": rule} | ({"top": top} if metric.function.func is ranking.err else {})
+    more = {"gain": rule} | (
+        {"top": top} if metric.function.func is ranking.err else {}
+    )
     return replace(metric, function=partial(metric.function, **more))
 
 
-def _named(given: str, link: str | None, fields: Mapping[str, float | list[float]]) -> Metric:
-    """One metric by our name or a peer's, with the given parameter or the objective's."""
+def _named(
+    given: str, link: str | None, fields: Mapping[str, float | list[float]]
+) -> Metric:
+    """One metric by our name or a peer's, with the given parameter or the
+    objective's.
+    """
     text = given.lower().removeprefix("neg_")  # scikit-learn's scorers
     text = text.partition("hints=")[0].rstrip(":;")  # CatBoost's: which rows to measure
     head, mark, rest = PEERS.get(text, text).replace(":", "@", 1).partition("@")
     kept = [part for part in rest.split(";") if part not in IMPLIED]
-    rest, mark = ";".join(kept), mark if kept else ""
+    rest = ";".join(kept)
+    mark = mark if kept else ""
     name = PEERS.get(head, head)
     known = METRICS | RANKS
-    fitting = {metric.name: metric for metric in known.values() if link is None or link in metric.links}
+    fitting = {
+        metric.name: metric
+        for metric in known.values()
+        if link is None or link in metric.links
+    }
     if name in ABSENT:
         raise ParameterError(f"metric {given!r} is not available: {ABSENT[name]}.")
     if name not in known:
         raise ParameterError(f"metric {given!r} is unknown; {suggest(name, fitting)}")
     if name not in fitting:
         choices = ", ".join(sorted(fitting))
-        raise ParameterError(f"metric {given!r} does not suit the objective; choose one of {choices}.")
-    metric, parameter = fitting[name], fitting[name].parameter
+        raise ParameterError(
+            f"metric {given!r} does not suit the objective; choose one of {choices}."
+        )
+    metric = fitting[name]
+    parameter = fitting[name].parameter
     if metric.ranks:
         return _ranked(metric, given, kept)
     if parameter is THRESHOLD and link in (*CLASSES, *STEP):
-        parameter = None  # the most probable class, or the prediction itself, is the predicted class
+        # the most probable class, or the prediction itself, is the predicted class
+        parameter = None
     if mark:
         key, _, text = rest.rpartition("=")
         if parameter is None or (key and _KEYS.get(key, key) != parameter.name):
-            takes = "no parameter with this objective" if parameter is None else f"{parameter.name}: {name}@number"
-            raise ParameterError(f"metric {given!r} has {rest!r}, but {name} takes {takes}.")
+            takes = (
+                "no parameter with this objective"
+                if parameter is None
+                else f"{parameter.name}: {name}@number"
+            )
+            raise ParameterError(
+                f"metric {given!r} has {rest!r}, but {name} takes {takes}."
+            )
         value = parameter.range.check(f"metric {given!r}", as_number(text))
         metric = replace(metric, name=f"{name}@{text}")
     elif parameter is None or parameter.field not in fields:

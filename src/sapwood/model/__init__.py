@@ -1,6 +1,7 @@
 """The model: frozen trees, what they predict, and the file they live in.
 
-In: grown trees and what is known about them. Out: predictions, importances, text, frames and bytes.
+In: grown trees and what is known about them. Out: predictions, importances, text,
+frames and bytes.
 """
 
 from sapwood.model.booster import Booster

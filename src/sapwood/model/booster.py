@@ -1,6 +1,7 @@
 """A trained model: frozen trees and what it takes to read them.
 
-In: any table. Out: predictions, stage by stage if need be, and leaves; the model itself as bytes.
+In: any table. Out: predictions, stage by stage if need be, and leaves; the model itself
+as bytes.
 """
 
 from __future__ import annotations
@@ -41,10 +42,12 @@ from sapwood.printable import printable
 from sapwood.system import kinds, writing
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
-MIN_PARALLEL_ROWS = 256  # with fewer rows one thread is done before a second one has woken up
+# with fewer rows one thread is done before a second one has woken up
+MIN_PARALLEL_ROWS = 256
 
 Floats = NDArray[np.float64]
-Link = Callable[[Floats], Floats]  # raw scores (n_rows,) or (n_rows, n_outputs) -> predictions, one a row
+# raw scores (n_rows,) or (n_rows, n_outputs) -> predictions, one a row
+Link = Callable[[Floats], Floats]
 Rounds = int | tuple[int, int] | None
 BASE_LAST = "base_last"  # among the params of a model
 
@@ -56,7 +59,8 @@ class Booster(PeerNames):
     Parameters
     ----------
     trees : Trees
-        Round by round, one tree for every output, and so for each of `n_parallel_trees`.
+        Round by round, one tree for every output, and so for each of
+        `n_parallel_trees`.
     base : (n_outputs,) float64
         Raw score before the first tree.
     objective : str
@@ -64,37 +68,43 @@ class Booster(PeerNames):
     fields : mapping of str to float or list of float
         The objective's own parameters; a list has a level for each output.
     link : str
-        From raw scores to predictions: the core's name of it, or ``custom`` where `transform` does that.
+        From raw scores to predictions: the core's name of it, or ``custom`` where
+        `transform` does that.
     feature_names : sequence of str
         Name of every column, in training order.
     named : bool
-        Whether the training table brought these names, so that tables to predict are matched by name.
+        Whether the training table brought these names, so that tables to predict are
+        matched by name.
     params : mapping
         The training parameters that can change predictions.
     categories : mapping of int to Dictionary
         The values of every column of categories, by its position.
     times : tuple of TimeColumn
-        The columns of dates and times of a table, and which parts of the calendar they get; these are the last of
-        `feature_names`.
+        The columns of dates and times of a table, and which parts of the calendar they
+        get; these are the last of `feature_names`.
     crosses : Crosses
-        Columns of numbers that are computed from others before the trees are evaluated; they follow those of a table.
+        Columns of numbers that are computed from others before the trees are evaluated;
+        they follow those of a table.
     combinations : Combinations
         Columns of categories that are computed from these; they come last.
     classes : ndarray or None
-        The classes of a classifier: two for one output, else one per output; one where all rows were of one class.
+        The classes of a classifier: two for one output, else one per output; one where
+        all rows were of one class.
     best_round : int or None
-        How many rounds early stopping kept, those up to the best validation score; None without early stopping.
+        How many rounds early stopping kept, those up to the best validation score; None
+        without early stopping.
     data_fingerprint : str
         Digest of the training data.
     history : mapping
         Metrics by round, for information: not part of the model file.
     chosen : Chosen or None
-        What an automatic fit has tried and decided, for information: not part of the model file.
+        What an automatic fit has tried and decided, for information: not part of the
+        model file.
     device : Device
         Where predictions and explanations are computed. Not part of the model file.
     transform : callable or None
-        The link of a custom objective, from raw scores to predictions. Code is not part of the model file: see
-        `with_link`.
+        The link of a custom objective, from raw scores to predictions. Code is not part
+        of the model file: see `with_link`.
     """
 
     trees: Trees
@@ -135,7 +145,9 @@ class Booster(PeerNames):
 
     @property
     def n_columns(self) -> int:
-        """Columns of numbers and categories: those of a table to predict, and the parts of its dates and times."""
+        """Columns of numbers and categories: those of a table to predict, and the parts
+        of its dates and times.
+        """
         return len(self.feature_names)
 
     @property
@@ -145,7 +157,9 @@ class Booster(PeerNames):
 
     @property
     def internal_names(self) -> tuple[str, ...]:
-        """Names of all columns that trees split: those of a table, crosses, and combinations of these."""
+        """Names of all columns that trees split: those of a table, crosses, and
+        combinations of these.
+        """
         names = (*self.feature_names, *self.crosses.names(self.feature_names))
         return (*names, *self.combinations.names(names, self.categories))
 
@@ -161,16 +175,24 @@ class Booster(PeerNames):
 
     @cached_property
     def shares(self) -> Floats:
-        """How what is said of all columns that trees split is divided among those of a table.
+        """How what is said of all columns that trees split is divided among those of a
+        table.
 
-        (n_internal, n_columns): the part of a cross or of a combination goes to its columns in equal shares.
+        (n_internal, n_columns): the part of a cross or of a combination goes to its
+        columns in equal shares.
         """
         shares = self.combinations.shares(self.n_numbered)
-        return elementary.matmul(shares, self.crosses.shares(self.n_columns)) if len(self.crosses) else shares
+        return (
+            elementary.matmul(shares, self.crosses.shares(self.n_columns))
+            if len(self.crosses)
+            else shares
+        )
 
     @property
     def n_outputs(self) -> int:
-        """Scores of a row: 1, or one for each target or class where there are several."""
+        """Scores of a row: 1, or one for each target or class where there are
+        several.
+        """
         return len(self.base)
 
     @property
@@ -185,12 +207,16 @@ class Booster(PeerNames):
 
     @property
     def averaged(self) -> bool:
-        """Whether the model is a forest: what its rounds add is divided by their number."""
+        """Whether the model is a forest: what its rounds add is divided by their
+        number.
+        """
         return self.params.get("boosting") == "forest"
 
     @property
     def base_last(self) -> bool:
-        """Whether the base is added after the trees: scores near it would lose their digits, so far from 0 it is."""
+        """Whether the base is added after the trees: scores near it would lose their
+        digits, so far from 0 it is.
+        """
         return self.params.get(BASE_LAST) is True
 
     @property
@@ -233,39 +259,57 @@ class Booster(PeerNames):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            A named table is matched by name, in any order, if the training table had names; anything else by position.
-            Categories are matched by value; those that training did not see count as missing, except in splits by
-            statistics (docs/categories.md).
+            A named table is matched by name, in any order, if the training table had
+            names; anything else by position. Categories are matched by value; those
+            that training did not see count as missing, except in splits by statistics
+            (docs/categories.md).
         raw : bool
             Return raw scores (log-odds, say) instead of predictions.
         rounds : int, (int, int) or None
-            The first so many rounds, the rounds ``first .. last - 1``, or all. The base score is always included.
+            The first so many rounds, the rounds ``first .. last - 1``, or all. The base
+            score is always included.
         init_score : (n_rows,) or (n_rows, n_outputs), optional
-            Raw scores to start from, in place of the base score. A model that was trained on an ``init_score`` needs
-            that of these rows: it does not know of it, and without it predicts what its trees add to 0.
+            Raw scores to start from, in place of the base score. A model that was
+            trained on an ``init_score`` needs that of these rows: it does not know of
+            it, and without it predicts what its trees add to 0.
         n_jobs : int, optional
             Threads; all available ones by default.
         **more
-            The peers' arguments: ``raw_score``, ``output_margin``, ``num_iteration``, ``iteration_range``,
-            ``pred_leaf``, ``pred_contrib`` and so on.
+            The peers' arguments: ``raw_score``, ``output_margin``, ``num_iteration``,
+            ``iteration_range``, ``pred_leaf``, ``pred_contrib`` and so on.
 
         Returns
         -------
         (n_rows,) float64, or (n_rows, n_outputs) with several outputs
-            Values, probabilities of the second class, or probabilities of every class or label.
+            Values, probabilities of the second class, or probabilities of every class
+            or label.
         """
         if isinstance(X, Deferred):
             init_score = X.init_score if init_score is None else init_score
-            return self.predict(X.data, raw=raw, rounds=rounds, init_score=init_score, n_jobs=n_jobs, **more)
+            return self.predict(
+                X.data,
+                raw=raw,
+                rounds=rounds,
+                init_score=init_score,
+                n_jobs=n_jobs,
+                **more,
+            )
         if more:
             as_peers: Floats = self._as_peers(X, raw, rounds, init_score, n_jobs, more)
             return as_peers
         if self.link == CUSTOM and not raw:
             link = self._link()
-            return link(self.predict(X, raw=True, rounds=rounds, init_score=init_score, n_jobs=n_jobs))
+            return link(
+                self.predict(
+                    X, raw=True, rounds=rounds, init_score=init_score, n_jobs=n_jobs
+                )
+            )
         if hasattr(X, "__cuda_array_interface__") or arrays.by_dlpack(X):
-            return cast(Floats, self._predict_there(X, raw, rounds, init_score, threads(n_jobs)))
-        # A single row must take microseconds: a plain array of floats goes straight to the core.
+            return cast(
+                Floats, self._predict_there(X, raw, rounds, init_score, threads(n_jobs))
+            )
+        # A single row must take microseconds: a plain array of floats goes straight to
+        # the core.
         if (
             type(X) is np.ndarray
             and X.ndim == 2
@@ -278,7 +322,9 @@ class Booster(PeerNames):
             and (n_jobs is None or threads(n_jobs))  # an invalid n_jobs raises here too
         ):
             return self._predict_few(X, raw)
-        if rounds is init_score is n_jobs is None or (rounds is init_score is None and threads(n_jobs)):
+        if rounds is init_score is n_jobs is None or (
+            rounds is init_score is None and threads(n_jobs)
+        ):
             few = self._few_rows
             if few is not None and (found := few.read(X)) is not None:
                 return self._predict_few(found, raw)
@@ -287,16 +333,25 @@ class Booster(PeerNames):
         first, last = self._trees_of(rounds)
         if self._trees_first:
             zeros = np.zeros((columns.n_rows, self.n_outputs))
-            total = self._forest.predict(columns.table, first, last, True, zeros, n_threads)
-            scores = self._mean(total, last - first, self._start(init_score, columns.n_rows))
+            total = self._forest.predict(
+                columns.table, first, last, True, zeros, n_threads
+            )
+            scores = self._mean(
+                total, last - first, self._start(init_score, columns.n_rows)
+            )
             return scores if raw else self._link(n_threads)(scores)
         start = None if init_score is None else self._start(init_score, columns.n_rows)
         return self._forest.predict(columns.table, first, last, raw, start, n_threads)
 
-    def _predict_there(self, X: Any, raw: bool, rounds: Rounds, init_score: Any, n_threads: int) -> Any:
+    def _predict_there(
+        self, X: Any, raw: bool, rounds: Rounds, init_score: Any, n_threads: int
+    ) -> Any:
         """Predictions of an array in the memory of a GPU, as an array there."""
         predict: Any = getattr(self._forest, "predict_array", None)
-        floats = getattr(X, "ndim", 0) == 2 and str(X.dtype).split(".")[-1] in ("float32", "float64")
+        floats = getattr(X, "ndim", 0) == 2 and str(X.dtype).split(".")[-1] in (
+            "float32",
+            "float64",
+        )
         if predict is None or not floats or X.shape[1] != len(self.feature_names):
             raise DataError(
                 f"X is in the memory of a GPU; there a model of device='cuda' predicts arrays of shape (n_rows, "
@@ -304,7 +359,13 @@ class Booster(PeerNames):
             )
         init_score = arrays.to_host(init_score)
         if not self._direct:  # categories and zeros are looked at on the host
-            here = self.predict(arrays.to_host(X), raw=raw, rounds=rounds, init_score=init_score, n_jobs=n_threads)
+            here = self.predict(
+                arrays.to_host(X),
+                raw=raw,
+                rounds=rounds,
+                init_score=init_score,
+                n_jobs=n_threads,
+            )
             run = cast(Any, self._forest).runtime
             found = run.array(here)
             run.wait()  # other streams read it
@@ -312,10 +373,14 @@ class Booster(PeerNames):
         start = None if init_score is None else self._start(init_score, len(X))
         found = predict(X, *self._trees_of(rounds), raw, start, self.crosses.parts)
         if found is None:
-            raise DataError("X is in the memory of a GPU, where no tree has 65,536 nodes or more; copy X to the host.")
+            raise DataError(
+                "X is in the memory of a GPU, where no tree has 65,536 nodes or more; copy X to the host."
+            )
         return found
 
-    def predict_leaves(self, X: Any, *, rounds: Rounds = None, n_jobs: int | None = None) -> NDArray[np.int32]:
+    def predict_leaves(
+        self, X: Any, *, rounds: Rounds = None, n_jobs: int | None = None
+    ) -> NDArray[np.int32]:
         """Find the leaf of every row in every tree.
 
         Parameters
@@ -329,12 +394,20 @@ class Booster(PeerNames):
             Ids of nodes, as in `to_frame`; trees in the order of training.
         """
         columns = self._whole(self._read(X, by_rows=True, min_rows=0))
-        return self._forest.leaves(columns.table, *self._trees_of(rounds), threads(n_jobs))
+        return self._forest.leaves(
+            columns.table, *self._trees_of(rounds), threads(n_jobs)
+        )
 
     def staged_predict(
-        self, X: Any, *, raw: bool = False, init_score: Any = None, n_jobs: int | None = None
+        self,
+        X: Any,
+        *,
+        raw: bool = False,
+        init_score: Any = None,
+        n_jobs: int | None = None,
     ) -> Iterator[Floats]:
-        """Predict after the first round, the second, and so on; each round is computed once.
+        """Predict after the first round, the second, and so on; each round is computed
+        once.
 
         Parameters
         ----------
@@ -355,19 +428,25 @@ class Booster(PeerNames):
         def stages(scores: Floats) -> Iterator[Floats]:
             for first in range(0, self.trees.n_trees, self._per_round):
                 last = first + self._per_round
-                shaped = self._forest.predict(columns.table, first, last, True, scores, n_threads)
+                shaped = self._forest.predict(
+                    columns.table, first, last, True, scores, n_threads
+                )
                 scores = shaped.reshape(-1, self.n_outputs)
-                yield link(self._mean(shaped, last, start) if self._trees_first else shaped)
+                yield link(
+                    self._mean(shaped, last, start) if self._trees_first else shaped
+                )
 
         return stages(np.zeros_like(start) if self._trees_first else start)
 
     def with_link(self, transform: Link) -> Booster:
-        """Give a model with a custom link the function back that its file could not hold.
+        """Give a model with a custom link the function back that its file could not
+        hold.
 
         Parameters
         ----------
         transform : callable
-            Takes raw scores, (n_rows,) or (n_rows, n_outputs), and returns predictions, one a row.
+            Takes raw scores, (n_rows,) or (n_rows, n_outputs), and returns predictions,
+            one a row.
 
         Returns
         -------
@@ -375,9 +454,13 @@ class Booster(PeerNames):
             The same model, which now predicts more than raw scores.
         """
         if self.link != CUSTOM:
-            raise ParameterError(f"the model has the link {self.link!r} already; only a custom link can be given.")
+            raise ParameterError(
+                f"the model has the link {self.link!r} already; only a custom link can be given."
+            )
         if not callable(transform):
-            raise ParameterError(f"transform is a {type(transform).__name__}; give a function of raw scores.")
+            raise ParameterError(
+                f"transform is a {type(transform).__name__}; give a function of raw scores."
+            )
         return replace(self, transform=transform)
 
     # Methods that are functions of other modules, documented there.
@@ -405,25 +488,31 @@ class Booster(PeerNames):
         return io.encode(self)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the model file: whole or not at all, leaving what was there before if anything fails.
+        """Write the model file: whole or not at all, leaving what was there before if
+        anything fails.
 
         Parameters
         ----------
         path : str or path-like
             The file, whose name ends in ``.sapwood`` as a rule.
         force : bool
-            Replace a file that is no model, and take a name that ends as other kinds of files do.
+            Replace a file that is no model, and take a name that ends as other kinds of
+            files do.
         """
         kinds.check(path, kinds.MODEL, force=force)
         writing.write(path, self.to_bytes())
 
-    def export(self, path: str | os.PathLike[str], *, force: bool = False, **options: Any) -> None:
-        """Write the model for other software; docs/convert.md says what each format can hold.
+    def export(
+        self, path: str | os.PathLike[str], *, force: bool = False, **options: Any
+    ) -> None:
+        """Write the model for other software; docs/convert.md says what each format can
+        hold.
 
         Parameters
         ----------
         path : str or path-like
-            Ending in ``.c``: C source that needs nothing else; ``.json``: a model of XGBoost; ``.onnx``: ONNX.
+            Ending in ``.c``: C source that needs nothing else; ``.json``: a model of
+            XGBoost; ``.onnx``: ONNX.
         force : bool
             Replace a file that Sapwood has not exported.
         **options
@@ -433,8 +522,12 @@ class Booster(PeerNames):
 
         export.export(self, path, force=force, **options)
 
-    def report(self, X: Any, y: Any, path: str | os.PathLike[str] | None = None, **more: Any) -> str:
-        """Make one HTML page about the model and rows it has not seen; `sapwood.report.report` has the arguments."""
+    def report(
+        self, X: Any, y: Any, path: str | os.PathLike[str] | None = None, **more: Any
+    ) -> str:
+        """Make one HTML page about the model and rows it has not seen;
+        `sapwood.report.report` has the arguments.
+        """
         from sapwood.report import report
 
         return report(self, X, y, path, **more)
@@ -442,7 +535,12 @@ class Booster(PeerNames):
     def __reduce__(self) -> tuple[Callable[..., Booster], tuple[Any, ...]]:
         from sapwood.model import io
 
-        return io.decode, (self.to_bytes(), dict(self.history), self.transform, self.chosen)
+        return io.decode, (
+            self.to_bytes(),
+            dict(self.history),
+            self.transform,
+            self.chosen,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """What skops writes; pickle and copy go by `__reduce__`."""
@@ -465,13 +563,24 @@ class Booster(PeerNames):
 
     @cached_property
     def _direct(self) -> bool:
-        """Whether plain numbers can go to the core unchanged, and its result is the prediction."""
-        return not self._trees_first and not self.categories and not self.zero_as_missing
+        """Whether plain numbers can go to the core unchanged, and its result is the
+        prediction.
+        """
+        return (
+            not self._trees_first and not self.categories and not self.zero_as_missing
+        )
 
     @cached_property
     def _few_rows(self) -> FewRows | None:
-        """The reader of a few rows of a data frame; None where the model needs more than numbers and codes."""
-        more = self._trees_first or self.zero_as_missing or self.times or len(self.combinations)
+        """The reader of a few rows of a data frame; None where the model needs more
+        than numbers and codes.
+        """
+        more = (
+            self._trees_first
+            or self.zero_as_missing
+            or self.times
+            or len(self.combinations)
+        )
         simple = self.named and not more
         return FewRows(self.feature_names, self.categories) if simple else None
 
@@ -486,12 +595,17 @@ class Booster(PeerNames):
         """The core's predictor of the trees."""
         link = "identity" if self.link == CUSTOM else self.link
         terms = () if self.trees.linear is None else self.trees.linear.terms
-        return self.device.Forest(self.n_internal, *self.trees.structure, self.base, link, *terms)
+        return self.device.Forest(
+            self.n_internal, *self.trees.structure, self.base, link, *terms
+        )
 
     @cached_property
     def _labelled(self) -> dict[int, Labelled]:
         """The meaning of codes, by internal column."""
-        return {**self.categories, **self.combinations.labelled(self.n_numbered, self.categories)}
+        return {
+            **self.categories,
+            **self.combinations.labelled(self.n_numbered, self.categories),
+        }
 
     @cached_property
     def _explainer(self) -> Explainer:
@@ -499,10 +613,14 @@ class Booster(PeerNames):
         return explaining.explainer(self)
 
     def _link(self, n_threads: int = 1) -> Link:
-        """The function from raw scores, (n_rows,) or (n_rows, n_outputs), to predictions."""
+        """The function from raw scores, (n_rows,) or (n_rows, n_outputs), to
+        predictions.
+        """
         name, n_outputs, transform = self.link, self.n_outputs, self.transform
         if name != CUSTOM:
-            return lambda scores: host.link(name, scores.reshape(-1, n_outputs), n_threads).reshape(scores.shape)
+            return lambda scores: host.link(
+                name, scores.reshape(-1, n_outputs), n_threads
+            ).reshape(scores.shape)
         if transform is None:
             raise ParameterError(
                 f"the link of objective {self.objective!r} is a function, which no model file holds; predict with "
@@ -520,12 +638,21 @@ class Booster(PeerNames):
 
         return checked
 
-    def _predict_columns(self, columns: Iterable[NDArray[Any]], n_jobs: int | None, raw: bool = False) -> Floats:
+    def _predict_columns(
+        self, columns: Iterable[NDArray[Any]], n_jobs: int | None, raw: bool = False
+    ) -> Floats:
         """Predictions of columns that were read before, categories as codes."""
         table = list(columns)
         if self.zero_as_missing:
-            table = [column if j in self.categories else no_zeros(column) for j, column in enumerate(table)]
-        return self.predict(ingest.Columns(table, None, len(table[0]), len(table)), raw=raw, n_jobs=n_jobs)
+            table = [
+                column if j in self.categories else no_zeros(column)
+                for j, column in enumerate(table)
+            ]
+        return self.predict(
+            ingest.Columns(table, None, len(table[0]), len(table)),
+            raw=raw,
+            n_jobs=n_jobs,
+        )
 
     def _read(self, X: Any, by_rows: bool = False, min_rows: int = 1) -> ingest.Columns:
         """The columns of a table, in the order of training, categories as codes."""
@@ -533,44 +660,74 @@ class Booster(PeerNames):
             return X
         given = self.feature_names[: self.n_given]
         names = given if self.named else None
-        categorical, zeros = known(derived.coded(self.times, self.categories), names), self.zero_as_missing
+        categorical = known(derived.coded(self.times, self.categories), names)
+        zeros = self.zero_as_missing
         columns = ingest.read(
-            X, min_rows=min_rows, categorical=categorical, by_rows=by_rows, zero_as_missing=zeros, wanted=names
+            X,
+            min_rows=min_rows,
+            categorical=categorical,
+            by_rows=by_rows,
+            zero_as_missing=zeros,
+            wanted=names,
         )
-        if self.times and columns.n_columns == self.n_columns and derived.is_expanded(columns):
+        if (
+            self.times
+            and columns.n_columns == self.n_columns
+            and derived.is_expanded(columns)
+        ):
             names = names and self.feature_names
-            return ingest.encode(ingest.align(columns, names, self.n_columns), self.categories, "X")
+            return ingest.encode(
+                ingest.align(columns, names, self.n_columns), self.categories, "X"
+            )
         columns = ingest.align(columns, names, self.n_given)
         wrong = derived.kinds_differ([columns], self.times, self.categories, given)
-        return ingest.encode(derived.expand(columns, self.times), self.categories, "X", names, wrong)
+        return ingest.encode(
+            derived.expand(columns, self.times), self.categories, "X", names, wrong
+        )
 
     def _whole(self, columns: ingest.Columns, n_threads: int = 1) -> ingest.Columns:
         """All columns that trees split."""
-        return self.combinations.added(self.crosses.added(columns, n_threads), self.categories, n_threads)
+        return self.combinations.added(
+            self.crosses.added(columns, n_threads), self.categories, n_threads
+        )
 
     def _trees_of(self, rounds: Rounds) -> tuple[int, int]:
         """First tree and end of a range of rounds."""
         try:
-            pair = (0, self.n_rounds) if rounds is None else rounds if isinstance(rounds, tuple) else (0, rounds)
+            pair = (
+                (0, self.n_rounds)
+                if rounds is None
+                else rounds
+                if isinstance(rounds, tuple)
+                else (0, rounds)
+            )
             first, last = map(operator.index, pair)
         except (TypeError, ValueError):
             raise ParameterError(
                 f"rounds={rounds!r} is not a range of rounds; give n, (first, last) or None."
             ) from None
         if not 0 <= first <= last <= self.n_rounds:
-            raise ParameterError(f"rounds={rounds!r} is out of range; the model has {self.n_rounds} rounds.")
+            raise ParameterError(
+                f"rounds={rounds!r} is out of range; the model has {self.n_rounds} rounds."
+            )
         return first * self._per_round, last * self._per_round
 
     def _mean(self, total: Floats, n_trees: int, start: Floats) -> Floats:
-        """Scores from the sum of the trees, of a forest from their mean, in the shape of the sum."""
+        """Scores from the sum of the trees, of a forest from their mean, in the shape
+        of the sum.
+        """
         divisor = max(1, n_trees // self._per_round) if self.averaged else 1
         return start.reshape(total.shape) + total / divisor
 
     def _start(self, init_score: Any, n_rows: int) -> Floats:
-        """Scores before the first tree, (n_rows, n_outputs): those given, or the base."""
+        """Scores before the first tree, (n_rows, n_outputs): those given, or the
+        base.
+        """
         scores = ingest.init_score(init_score, n_rows)
         if scores is None:
             return np.tile(self.base, (n_rows, 1))
         if scores.shape[1] != self.n_outputs:
-            raise DataError(f"init_score has {scores.shape[1]} columns; the model has {self.n_outputs} outputs.")
+            raise DataError(
+                f"init_score has {scores.shape[1]} columns; the model has {self.n_outputs} outputs."
+            )
         return scores

@@ -1,9 +1,12 @@
 """Combinations: columns that a model makes of others before its trees look at a row.
 
-In: columns of categories as codes, and of numbers. Out: one more column of categories for each combination.
+In: columns of categories as codes, and of numbers. Out: one more column of categories
+for each combination.
 
-A combination has sources: categories, whose states are their codes, then missing; and numbers, whose states are at
-most a threshold, above it, and missing. The states of a row make one key; its rank among those of training is its code.
+A combination has sources: categories, whose states are their codes, then missing; and
+numbers, whose states are at
+most a threshold, above it, and missing. The states of a row make one key; its rank
+among those of training is its code.
 """
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
@@ -20,7 +23,9 @@ from sapwood.data.ingest import Columns
 from sapwood.device import host
 from sapwood.model.validate import check_types, freeze, require
 
-Source = tuple[int, float]  # a column, and the threshold where it is one of numbers; 0 where it is one of categories
+# a column, and the threshold where it is one of numbers; 0 where it is one of
+# categories
+Source = tuple[int, float]
 Keys = NDArray[np.int64]
 
 MAX_KEYS = 2**62  # states of a combination: keys are int64
@@ -35,9 +40,11 @@ DTYPES: dict[str, np.dtype[Any]] = {
 
 
 def join(states: Sequence[NDArray[Any]], sizes: Sequence[int]) -> Keys:
-    """One number for the states of each row, (n_rows); those of the first source count most.
+    """One number for the states of each row, (n_rows); those of the first source count
+    most.
 
-    The states of a source, (n_rows), are 0 .. size - 1; for an unseen category they are negative, and the number is -1.
+    The states of a source, (n_rows), are 0 .. size - 1; for an unseen category they are
+    negative, and the number is -1.
     """
     key = np.zeros(len(states[0]), np.int64)
     for state, size in zip(states, sizes, strict=True):
@@ -53,7 +60,8 @@ def find(key: Keys, known: Keys) -> NDArray[np.int32]:
 
 @dataclass(frozen=True, eq=False)
 class Combinations:
-    """Combinations of one source or more; the column of number i follows those of the table, at n_columns + i.
+    """Combinations of one source or more; the column of number i follows those of the
+    table, at n_columns + i.
 
     ::
 
@@ -77,7 +85,9 @@ class Combinations:
 
     @classmethod
     def of(cls, found: Sequence[tuple[Sequence[Source], Keys]]) -> "Combinations":
-        """Freeze combinations, each with its sources and the keys seen in training, rising."""
+        """Freeze combinations, each with its sources and the keys seen in training,
+        rising.
+        """
         sources = [source for own, _ in found for source in own]
         return cls(
             np.cumsum([0, *(len(own) for own, _ in found)], dtype=np.int64),
@@ -89,7 +99,13 @@ class Combinations:
 
     def sources(self) -> Iterator[list[Source]]:
         """The sources of each combination, in order."""
-        every = list(zip(self.combination_column.tolist(), self.combination_threshold.tolist(), strict=True))
+        every = list(
+            zip(
+                self.combination_column.tolist(),
+                self.combination_threshold.tolist(),
+                strict=True,
+            )
+        )
         for first, last in pairwise(self.combination_offset.tolist()):
             yield every[first:last]
 
@@ -102,58 +118,110 @@ class Combinations:
         """The bins of each combination's column, by its position."""
         return {n_columns + i: len(keys) for i, keys in enumerate(self.keys())}
 
-    def names(self, feature_names: Sequence[str], categories: Mapping[int, Dictionary]) -> list[str]:
+    def names(
+        self, feature_names: Sequence[str], categories: Mapping[int, Dictionary]
+    ) -> list[str]:
         """Readable names: ``city+kind``, ``city+age>42.5``."""
 
         def word(column: int, threshold: float) -> str:
-            return feature_names[column] + ("" if column in categories else f">{threshold!r}")
+            return feature_names[column] + (
+                "" if column in categories else f">{threshold!r}"
+            )
 
         return ["+".join(word(*source) for source in own) for own in self.sources()]
 
-    def labelled(self, n_columns: int, categories: Mapping[int, Dictionary]) -> dict[int, "Labels"]:
+    def labelled(
+        self, n_columns: int, categories: Mapping[int, Dictionary]
+    ) -> dict[int, "Labels"]:
         """The meaning of codes, by the position of the combination's column."""
         pairs = zip(self.sources(), self.keys(), strict=True)
-        return {n_columns + i: Labels(own, known, categories) for i, (own, known) in enumerate(pairs)}
+        return {
+            n_columns + i: Labels(own, known, categories)
+            for i, (own, known) in enumerate(pairs)
+        }
 
     def shares(self, n_columns: int) -> NDArray[np.float64]:
-        """The share of each column of the table in each internal column; sources share equally, as in CatBoost."""
+        """The share of each column of the table in each internal column; sources share
+        equally, as in CatBoost.
+        """
         shares = np.eye(n_columns + len(self), n_columns)
         for row, own in zip(shares[n_columns:], self.sources(), strict=True):
             columns = sorted({column for column, _ in own})
             row[columns] = 1 / len(columns)
         return shares
 
-    def added(self, columns: Columns, categories: Mapping[int, Dictionary], n_threads: int = 1) -> Columns:
-        """A table of codes and numbers with the columns of all combinations; the same where there are none."""
+    def added(
+        self, columns: Columns, categories: Mapping[int, Dictionary], n_threads: int = 1
+    ) -> Columns:
+        """A table of codes and numbers with the columns of all combinations; the same
+        where there are none.
+        """
         if not len(self):
             return columns
         table = columns.dense().as_columns()
-        n_codes = [categories[j].n_bins if j in categories else 0 for j in self.combination_column.tolist()]
-        sources = self.combination_offset, self.combination_column, np.array(n_codes, np.int32)
+        n_codes = [
+            categories[j].n_bins if j in categories else 0
+            for j in self.combination_column.tolist()
+        ]
+        sources = (
+            self.combination_offset,
+            self.combination_column,
+            np.array(n_codes, np.int32),
+        )
         keys = self.combination_key_offset, self.combination_key
-        new = host.combine(table, *sources, self.combination_threshold, *keys, n_threads)
-        return replace(columns, table=[*table, *new], n_columns=columns.n_columns + len(new))
+        new = host.combine(
+            table, *sources, self.combination_threshold, *keys, n_threads
+        )
+        return replace(
+            columns, table=[*table, *new], n_columns=columns.n_columns + len(new)
+        )
 
     def validate(self, n_columns: int, categories: Mapping[int, Dictionary]) -> None:
-        """Check that the arrays are combinations of the columns of a table, whatever wrote them."""
+        """Check that the arrays are combinations of the columns of a table, whatever
+        wrote them.
+        """
         check_types(self, DTYPES)
         column, threshold = self.combination_column, self.combination_threshold
-        ends = (self.combination_offset, len(column)), (self.combination_key_offset, len(self.combination_key))
+        ends = (
+            (self.combination_offset, len(column)),
+            (self.combination_key_offset, len(self.combination_key)),
+        )
         for offset, end in ends:
-            fits = len(offset) == len(self.combination_offset) > 0 and offset[0] == 0 and offset[-1] == end
+            fits = (
+                len(offset) == len(self.combination_offset) > 0
+                and offset[0] == 0
+                and offset[-1] == end
+            )
             require(fits, "offsets of combinations go from 0 to the end")
             require(offset[1:] > offset[:-1], "offsets of combinations rise strictly")
-        require(len(column) == len(threshold), "every source of a combination has a threshold")
-        require((column >= 0) & (column < n_columns), f"sources of combinations are below {n_columns}")
+        require(
+            len(column) == len(threshold),
+            "every source of a combination has a threshold",
+        )
+        require(
+            (column >= 0) & (column < n_columns),
+            f"sources of combinations are below {n_columns}",
+        )
         by_code = np.isin(column, list(categories))
         require(np.isfinite(threshold), "thresholds of combinations are finite")
-        require(~by_code | (threshold == 0), "categories in combinations have the threshold 0")
+        require(
+            ~by_code | (threshold == 0),
+            "categories in combinations have the threshold 0",
+        )
         for own, keys in zip(self.sources(), self.keys(), strict=True):
             size = prod(sizes_of(own, categories))
-            require(any(column in categories for column, _ in own), "a combination has categories")
+            require(
+                any(column in categories for column, _ in own),
+                "a combination has categories",
+            )
             require(len(set(own)) == len(own), "a combination has no source twice")
-            require(size <= MAX_KEYS and len(keys) <= MAX_BINS, "a combination is not too large")
-            require((keys >= 0) & (keys < size), "keys of combinations are those of states")
+            require(
+                size <= MAX_KEYS and len(keys) <= MAX_BINS,
+                "a combination is not too large",
+            )
+            require(
+                (keys >= 0) & (keys < size), "keys of combinations are those of states"
+            )
             require(keys[1:] > keys[:-1], "the keys of a combination rise")
 
 
@@ -168,8 +236,11 @@ class Labels:
 
     def label(self, code: int, write: Callable[[Any], str] = str) -> str:
         """The text for a code: ``('Bern', > 42.5)``."""
-        words, key = [], int(self.known[code])
-        states = list(zip(self.sources, sizes_of(self.sources, self.categories), strict=True))
+        words = []
+        key = int(self.known[code])
+        states = list(
+            zip(self.sources, sizes_of(self.sources, self.categories), strict=True)
+        )
         for (column, threshold), size in reversed(states):
             key, state = divmod(key, size)
             if state == size - 1:
@@ -184,14 +255,23 @@ class Labels:
 Labelled = Dictionary | Labels  # codes that have a meaning
 
 
-def sizes_of(sources: Sequence[Source], categories: Mapping[int, Dictionary]) -> list[int]:
+def sizes_of(
+    sources: Sequence[Source], categories: Mapping[int, Dictionary]
+) -> list[int]:
     """How many states each source has."""
-    return [categories[column].n_bins + 1 if column in categories else STATES_OF_NUMBER for column, _ in sources]
+    return [
+        categories[column].n_bins + 1 if column in categories else STATES_OF_NUMBER
+        for column, _ in sources
+    ]
 
 
 def encode(combinations: Combinations) -> dict[str, NDArray[Any]]:
     """Combinations as arrays of a file; empty if there are none."""
-    return {name: getattr(combinations, name) for name in DTYPES} if len(combinations) else {}
+    return (
+        {name: getattr(combinations, name) for name in DTYPES}
+        if len(combinations)
+        else {}
+    )
 
 
 def decode(arrays: MutableMapping[str, NDArray[Any]]) -> Combinations:

@@ -1,6 +1,7 @@
 """Checks of the arrays of a model, whoever wrote them.
 
-In: arrays and the rules they must satisfy. Out: nothing, or a ModelFormatError that names the rule and the position.
+In: arrays and the rules they must satisfy. Out: nothing, or a ModelFormatError that
+names the rule and the position.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,11 +17,15 @@ def require(holds: NDArray[np.bool_] | bool, rule: str) -> None:
     """Raise unless the rule holds for every element."""
     if not np.all(holds):
         where = f", first at position {np.argmin(holds)}" if np.ndim(holds) else ""
-        raise ModelFormatError(f"The trees of the model break the rule '{rule}'{where}.")
+        raise ModelFormatError(
+            f"The trees of the model break the rule '{rule}'{where}."
+        )
 
 
 def freeze(owner: Any, names: Iterable[str]) -> None:
-    """Make array attributes of a frozen dataclass read-only; an array that the caller may write to is copied."""
+    """Make array attributes of a frozen dataclass read-only; an array that the caller
+    may write to is copied.
+    """
     for name in names:
         array = np.asarray(getattr(owner, name), order="C")
         if array.flags.writeable:
@@ -30,7 +35,9 @@ def freeze(owner: Any, names: Iterable[str]) -> None:
 
 
 def sealed(array: NDArray[Any]) -> NDArray[Any]:
-    """An array that nothing else has, made read-only, so that `freeze` need not copy it."""
+    """An array that nothing else has, made read-only, so that `freeze` need not copy
+    it.
+    """
     array.flags.writeable = False
     return array
 
@@ -40,13 +47,17 @@ def check_types(arrays: Any, dtypes: Mapping[str, np.dtype[Any]]) -> None:
     for name, dtype in dtypes.items():
         array = getattr(arrays, name)
         if array.ndim != 1 or array.dtype != dtype:
-            raise ModelFormatError(f"'{name}' is a {array.ndim}-d array of {array.dtype}; expected 1-d {dtype}.")
+            raise ModelFormatError(
+                f"'{name}' is a {array.ndim}-d array of {array.dtype}; expected 1-d {dtype}."
+            )
 
 
 def check_links(offset: NDArray[np.int64], left: NDArray[np.int32]) -> None:
-    """Children follow their parent within its tree, and every node but the root has exactly one parent.
+    """Children follow their parent within its tree, and every node but the root has
+    exactly one parent.
 
-    offset: (n_trees + 1), rising from 0 to the number of nodes; left: of every node its left child, 0 in leaves.
+    offset: (n_trees + 1), rising from 0 to the number of nodes; left: of every node its
+    left child, 0 in leaves.
     """
     sizes = np.diff(offset)
     root = np.repeat(offset[:-1], sizes)
@@ -57,4 +68,7 @@ def check_links(offset: NDArray[np.int64], left: NDArray[np.int32]) -> None:
     require(leaf | (child > node), "children follow their parent")
     require(leaf | (child + 1 < end), "children lie within their tree")
     children = np.concatenate([child[~leaf], child[~leaf] + 1])
-    require(np.bincount(children, minlength=len(left)) == (node != root), "a node has one parent, a root none")
+    require(
+        np.bincount(children, minlength=len(left)) == (node != root),
+        "a node has one parent, a root none",
+    )

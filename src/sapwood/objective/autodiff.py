@@ -1,6 +1,7 @@
 """Derivatives of a user's loss by automatic differentiation, with jax or torch.
 
-In: loss(y, score), written with jax.numpy, torch or plain operators. Out: a function of gradients and hessians.
+In: loss(y, score), written with jax.numpy, torch or plain operators. Out: a function of
+gradients and hessians.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,20 +14,29 @@ from numpy.typing import NDArray
 from sapwood.errors import ObjectiveError, ParameterError
 
 Floats = NDArray[np.float64]
-Loss = Callable[[Any, Any], Any]  # (y, score) -> a loss for each row, which depends on that row only
+# (y, score) -> a loss for each row, which depends on that row only
+Loss = Callable[[Any, Any], Any]
 MIN_HESSIAN = 1e-6  # where a loss is not convex, so that steps stay finite
 
 
 class Engine(NamedTuple):
-    """A loss and its derivatives on NumPy arrays; scores are (n_rows) or (n_rows, n_outputs)."""
+    """A loss and its derivatives on NumPy arrays; scores are (n_rows) or (n_rows,
+    n_outputs).
+    """
 
     value: Callable[[Floats, Floats], Floats]
     derive: Callable[[Floats, Floats], tuple[Floats, Floats]]
 
 
 def differentiate(loss: Loss) -> Callable[[Floats, Floats], tuple[Floats, Floats]]:
-    """First and second derivatives of every row's loss, checked against finite differences at first use."""
-    makers = [maker for library, maker in (("jax", _jax), ("torch", _torch)) if find_spec(library)]
+    """First and second derivatives of every row's loss, checked against finite
+    differences at first use.
+    """
+    makers = [
+        maker
+        for library, maker in (("jax", _jax), ("torch", _torch))
+        if find_spec(library)
+    ]
     if not makers:
         raise ParameterError(
             "an objective with only a loss needs automatic differentiation; install jax or torch "
@@ -50,8 +60,12 @@ def differentiate(loss: Loss) -> Callable[[Floats, Floats], tuple[Floats, Floats
     return derive
 
 
-def _understood(makers: Sequence[Callable[[Loss], Engine]], loss: Loss, y: Floats, score: Floats) -> Engine:
-    """The first engine whose arrays the loss takes; the last one is not tried, so its error is raised later."""
+def _understood(
+    makers: Sequence[Callable[[Loss], Engine]], loss: Loss, y: Floats, score: Floats
+) -> Engine:
+    """The first engine whose arrays the loss takes; the last one is not tried, so its
+    error is raised later.
+    """
     for maker in makers[:-1]:
         engine = maker(loss)
         try:
@@ -63,10 +77,14 @@ def _understood(makers: Sequence[Callable[[Loss], Engine]], loss: Loss, y: Float
 
 
 def _compare(engine: Engine, y: Floats, score: Floats) -> None:
-    """Raise unless finite differences agree with the gradient; a few rows at kinks may differ."""
+    """Raise unless finite differences agree with the gradient; a few rows at kinks may
+    differ.
+    """
     shape = engine.value(y, score).shape
     if shape != (len(y),):
-        raise ObjectiveError(f"the loss has shape {shape}; it needs one number per row: {(len(y),)}.")
+        raise ObjectiveError(
+            f"the loss has shape {shape}; it needs one number per row: {(len(y),)}."
+        )
     g, _ = engine.derive(y, score)
     for k in range(1 if score.ndim == 1 else score.shape[1]):
         step = np.zeros_like(score)
@@ -84,7 +102,9 @@ def _jax(loss: Loss) -> Engine:
     import jax
     from jax import experimental
 
-    double: Any = getattr(jax if hasattr(jax, "enable_x64") else experimental, "enable_x64")  # noqa: B009 (two names)
+    double: Any = getattr(  # noqa: B009 (two names)
+        jax if hasattr(jax, "enable_x64") else experimental, "enable_x64"
+    )
 
     def value(y: Floats, score: Floats) -> Floats:
         with double(True):
@@ -117,10 +137,16 @@ def _torch(loss: Loss) -> Engine:
         (g,) = torch.autograd.grad(loss(torch.tensor(y), s).sum(), s, create_graph=True)
         h = np.zeros_like(score)
         for k in range(h.reshape(len(h), -1).shape[1]):
-            if g.requires_grad:  # a loss that is linear in the score has no second derivative
-                (bend,) = torch.autograd.grad(g.reshape(len(h), -1)[:, k].sum(), s, retain_graph=True)
-                # A clone, because a gradient known to be 0 may have no memory behind it.
-                h.reshape(len(h), -1)[:, k] = bend.clone().numpy().reshape(len(h), -1)[:, k]
+            # a loss that is linear in the score has no second derivative
+            if g.requires_grad:
+                (bend,) = torch.autograd.grad(
+                    g.reshape(len(h), -1)[:, k].sum(), s, retain_graph=True
+                )
+                # A clone, because a gradient known to be 0 may have no memory behind
+                # it.
+                h.reshape(len(h), -1)[:, k] = (
+                    bend.clone().numpy().reshape(len(h), -1)[:, k]
+                )
         return g.detach().numpy(), h
 
     return Engine(value, derive)

@@ -1,8 +1,11 @@
-"""Losses of survival analysis: Cox's partial likelihood, accelerated failure times, piecewise constant hazards.
+"""Losses of survival analysis: Cox's partial likelihood, accelerated failure times,
+piecewise constant hazards.
 
-In: times, events, times of entry, or bounds of times. Out: objects that `objective` takes.
+In: times, events, times of entry, or bounds of times. Out: objects that `objective`
+takes.
 
-Sums over risk sets are of integers, so the order of rows changes no bit (NUMERICS, survival).
+Sums over risk sets are of integers, so the order of rows changes no bit (NUMERICS,
+survival).
 """
 
 from typing import Any
@@ -17,42 +20,60 @@ Floats = NDArray[np.float64]
 ROOT_TWO_PI = 2.5066282746310002
 NEVER = 1e299  # an upper bound from here on is none
 MIN_LOG_SCALE = -10.0  # times that are all the same have no scale
-MAX_Z = 30.0  # standardised residuals of the extreme distribution are cut here: e^z would overrun
-BEND = {"normal": 2.0, "logistic": 1.4299560445654842, "extreme": 1.8236806608528794}  # of the log of the scale
+# standardised residuals of the extreme distribution are cut here: e^z would overrun
+MAX_Z = 30.0
+# of the log of the scale
+BEND = {"normal": 2.0, "logistic": 1.4299560445654842, "extreme": 1.8236806608528794}
 
 
 def whole(values: Floats) -> tuple[NDArray[np.int64], float]:
-    """Numbers of at least 0 as integers whose sum fits 62 bits, and the unit of these."""
+    """Numbers of at least 0 as integers whose sum fits 62 bits, and the unit of
+    these.
+    """
     top = float(values.max(initial=0.0))
     if top == 0.0:
         return np.zeros(len(values), np.int64), 1.0
     shift = 61 - int(np.frexp(top)[1]) - len(values).bit_length()
-    return np.rint(np.ldexp(values, shift)).astype(np.int64), float(np.ldexp(1.0, -shift))
+    return np.rint(np.ldexp(values, shift)).astype(np.int64), float(
+        np.ldexp(1.0, -shift)
+    )
 
 
 class Cox:
-    """Cox's partial likelihood; the score is the log of the hazard relative to the baseline.
+    """Cox's partial likelihood; the score is the log of the hazard relative to the
+    baseline.
 
-    Labels are (n_rows, 2) times and events, or (n_rows, 3) with times of entry. Of tied times, `ties` is 'efron' or
-    'breslow'.
+    Labels are (n_rows, 2) times and events, or (n_rows, 3) with times of entry. Of tied
+    times, `ties` is 'efron' or 'breslow'.
     """
 
-    name, metric, n_outputs = "cox", "rmse", 1  # no metric of rows: see sapwood.metric.concordance
+    # no metric of rows: see sapwood.metric.concordance
+    name = "cox"
+    metric = "rmse"
+    n_outputs = 1
 
     def __init__(self, ties: str = "efron") -> None:
         if ties not in ("efron", "breslow"):
-            raise ParameterError(f"ties={ties!r} is unknown; choose 'efron' or 'breslow'.")
+            raise ParameterError(
+                f"ties={ties!r} is unknown; choose 'efron' or 'breslow'."
+            )
         self.ties = ties
 
-    def grad_hess(self, y: Floats, score: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
-        """Gradient of the negative log likelihood; the hessian is a bound of its diagonal, without squares."""
+    def grad_hess(
+        self, y: Floats, score: Floats, weight: Floats | None
+    ) -> tuple[Floats, Floats]:
+        """Gradient of the negative log likelihood; the hessian is a bound of its
+        diagonal, without squares.
+        """
         share = np.ones(len(y)) if weight is None else weight
         v, before, at, own, _, _ = self._risk(y, score, share)
         event = (y[:, 1] > 0).astype(np.float64)
         entered: Any = 0.0
         if y.shape[1] > 2:  # events up to the time of entry were not risked
             times = np.unique(y[:, 0])
-            entered = np.append(0.0, before + at)[np.searchsorted(times, y[:, 2], side="right")]
+            entered = np.append(0.0, before + at)[
+                np.searchsorted(times, y[:, 2], side="right")
+            ]
         place = np.unique(y[:, 0], return_inverse=True)[1]
         risk = before[place] + np.where(event > 0, own[place], at[place]) - entered
         h = v * np.maximum(risk, 0.0)
@@ -65,21 +86,28 @@ class Cox:
         event = (y[:, 1] > 0) & (share > 0)
         return float(pieces + top * share[event].sum() - (share * score)[event].sum())
 
-    def baseline(self, y: Floats, score: Floats, weight: Floats | None = None) -> tuple[Floats, Floats]:
-        """Distinct times and the cumulative baseline hazard at each (Breslow's, or Efron's)."""
+    def baseline(
+        self, y: Floats, score: Floats, weight: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """Distinct times and the cumulative baseline hazard at each (Breslow's, or
+        Efron's).
+        """
         share = np.ones(len(y)) if weight is None else weight
         _, before, at, _, _, top = self._risk(y, score, share)
         return np.unique(y[:, 0]), (before + at) * float(elementary.exp(-top))
 
     def _risk(self, y: Floats, score: Floats, share: Floats) -> tuple[Any, ...]:
-        """By distinct time: sums of 1 / risk before it, at it for others, at it for its own events."""
+        """By distinct time: sums of 1 / risk before it, at it for others, at it for its
+        own events.
+        """
         top = float(score.max())
         v = share * elementary.exp(score - top)
         counts, unit = whole(v)
         times, place = np.unique(y[:, 0], return_inverse=True)
         at_risk = np.cumsum(_sums(counts, place, len(times))[::-1])[::-1]
         if y.shape[1] > 2:
-            late = np.searchsorted(times, y[:, 2], side="right")  # the first time after the entry
+            # the first time after the entry
+            late = np.searchsorted(times, y[:, 2], side="right")
             kept = late > 0
             entry = _sums(counts[kept], late[kept] - 1, len(times))
             at_risk = at_risk - np.cumsum(entry[::-1])[::-1]
@@ -102,18 +130,25 @@ class Cox:
 
 
 class Aft:
-    """Accelerated failure time: log T = score + scale * Z, with Z of `dist`; the scale is learned with the scores.
+    """Accelerated failure time: log T = score + scale * Z, with Z of `dist`; the scale
+    is learned with the scores.
 
-    Labels are (n_rows, 2) bounds of the time: equal where it is known, (lower, inf) where it is censored on the right,
-    (0, upper) on the left.
+    Labels are (n_rows, 2) bounds of the time: equal where it is known, (lower, inf)
+    where it is censored on the right, (0, upper) on the left.
     """
 
-    name, link, metric, n_outputs = "aft", "exp", "rmse", 1
+    name = "aft"
+    link = "exp"
+    metric = "rmse"
+    n_outputs = 1
 
     def __init__(self, dist: str = "logistic") -> None:
         if dist not in BEND:
-            raise ParameterError(f"dist={dist!r} is unknown; choose one of {', '.join(BEND)}.")
-        self.dist, self.log_scale = dist, 0.0
+            raise ParameterError(
+                f"dist={dist!r} is unknown; choose one of {', '.join(BEND)}."
+            )
+        self.dist = dist
+        self.log_scale = 0.0
 
     @property
     def scale(self) -> float:
@@ -122,26 +157,44 @@ class Aft:
 
     def start(self, y: Floats, weight: Floats | None) -> float:
         """The score and the scale that fit all rows best."""
-        low, high = np.maximum(y[:, 0], 1e-300), y[:, 1]
+        low = np.maximum(y[:, 0], 1e-300)
+        high = y[:, 1]
         middle = elementary.log(
-            np.where((high < NEVER) & (y[:, 0] > 0), (low + high) / 2, np.where((high < NEVER), high, low))
+            np.where(
+                (high < NEVER) & (y[:, 0] > 0),
+                (low + high) / 2,
+                np.where((high < NEVER), high, low),
+            )
         )
         share = np.ones(len(y)) if weight is None else weight
-        score, self.log_scale = float(np.median(middle)), 0.0
+        score = float(np.median(middle))
+        self.log_scale = 0.0
         total_weight = _total(share)
         for _ in range(100):
             _, g, h, slope = self._terms(y, np.full(len(y), score))
             score -= _signed_total(share * g) / _signed_total(share * h)
-            step = float(np.clip(_signed_total(share * slope) / (BEND[self.dist] * total_weight), -0.5, 0.5))
+            step = float(
+                np.clip(
+                    _signed_total(share * slope) / (BEND[self.dist] * total_weight),
+                    -0.5,
+                    0.5,
+                )
+            )
             self.log_scale = max(self.log_scale - step, MIN_LOG_SCALE)
         return score
 
-    def grad_hess(self, y: Floats, score: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
-        """Gradient and hessian at the scale of the round; then the scale takes one step."""
+    def grad_hess(
+        self, y: Floats, score: Floats, weight: Floats | None
+    ) -> tuple[Floats, Floats]:
+        """Gradient and hessian at the scale of the round; then the scale takes one
+        step.
+        """
         share = np.ones(len(y)) if weight is None else weight
         _, g, h, slope = self._terms(y, score)
         step = _signed_total(share * slope) / (BEND[self.dist] * _total(share))
-        self.log_scale = max(self.log_scale - 0.1 * float(np.clip(step, -1.0, 1.0)), MIN_LOG_SCALE)
+        self.log_scale = max(
+            self.log_scale - 0.1 * float(np.clip(step, -1.0, 1.0)), MIN_LOG_SCALE
+        )
         return share * g, share * h
 
     def loss(self, y: Floats, score: Floats) -> Floats:
@@ -160,7 +213,8 @@ class Aft:
         elif self.dist == "extreme":
             z = float(elementary.log(-elementary.log1p(-level)))
         else:
-            from sapwood.objective.distributions.special import normal_quantile  # which imports this module
+            # which imports this module
+            from sapwood.objective.distributions.special import normal_quantile
 
             z = float(normal_quantile(np.array(level)))
         return np.asarray(elementary.exp(score + self.scale * z))
@@ -185,11 +239,21 @@ class Aft:
     def _terms(self, y: Floats, score: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Loss, its derivatives in the score, and that in the log of the scale."""
         scale = self.scale
-        low, high = y[:, 0], y[:, 1]
+        low = y[:, 0]
+        high = y[:, 1]
         with np.errstate(divide="ignore", over="ignore"):
-            zl = np.where(low > 0, (elementary.log(np.maximum(low, 1e-300)) - score) / scale, -40.0)
-            zu = np.where((high < NEVER), (elementary.log(np.maximum(high, 1e-300)) - score) / scale, 40.0)
-        zl, zu = np.clip(zl, -40.0, 40.0), np.clip(zu, -40.0, 40.0)
+            zl = np.where(
+                low > 0,
+                (elementary.log(np.maximum(low, 1e-300)) - score) / scale,
+                -40.0,
+            )
+            zu = np.where(
+                (high < NEVER),
+                (elementary.log(np.maximum(high, 1e-300)) - score) / scale,
+                40.0,
+            )
+        zl = np.clip(zl, -40.0, 40.0)
+        zu = np.clip(zu, -40.0, 40.0)
         exact = low == high
         f, slope = self._density(zl)
         # a time that is known
@@ -202,13 +266,19 @@ class Aft:
             known_h = (1.0 - slope) / scale**2
         with np.errstate(divide="ignore", invalid="ignore"):
             known_loss = (
-                -elementary.log(np.maximum(f, 1e-300)) + self.log_scale + elementary.log(np.maximum(low, 1e-300))
+                -elementary.log(np.maximum(f, 1e-300))
+                + self.log_scale
+                + elementary.log(np.maximum(low, 1e-300))
             )
         known_s = 1.0 + zl * slope
         # a time between bounds
-        fl, fu = np.where(low > 0, f, 0.0), np.where((high < NEVER), self._density(zu)[0], 0.0)
-        dl, du = np.where(low > 0, slope, 0.0), np.where((high < NEVER), self._density(zu)[1], 0.0)
-        mass = np.where((high < NEVER), self._cdf(zu), 1.0) - np.where(low > 0, self._cdf(zl), 0.0)
+        fl = np.where(low > 0, f, 0.0)
+        fu = np.where((high < NEVER), self._density(zu)[0], 0.0)
+        dl = np.where(low > 0, slope, 0.0)
+        du = np.where((high < NEVER), self._density(zu)[1], 0.0)
+        mass = np.where((high < NEVER), self._cdf(zu), 1.0) - np.where(
+            low > 0, self._cdf(zl), 0.0
+        )
         tail = ~(high < NEVER)  # without the difference of two numbers near 1
         mass = np.where(tail, self._upper(zl), mass)
         mass = np.maximum(mass, 1e-300)
@@ -221,7 +291,12 @@ class Aft:
         s = np.where(far, known_s, s)
         loss = np.where(exact, known_loss, -elementary.log(mass))
         h = np.where(exact, known_h, h)
-        return loss, np.where(exact, known_g, g), np.maximum(h, 1e-6), np.where(exact, known_s, s)
+        return (
+            loss,
+            np.where(exact, known_g, g),
+            np.maximum(h, 1e-6),
+            np.where(exact, known_s, s),
+        )
 
     def _upper(self, z: Floats) -> Floats:
         if self.dist == "logistic":
@@ -232,25 +307,37 @@ class Aft:
 
 
 class Hazard:
-    """Piecewise constant hazards: the log of the hazard of an interval of time is one score of the row, which all
-    intervals share, plus `departure` times a score of the interval.
+    """Piecewise constant hazards: the log of the hazard of an interval of time is one
+    score of the row, which all intervals share, plus `departure` times a score of the
+    interval.
 
-    A departure below 1 shrinks what intervals have of their own: a penalty of reg_lambda / departure^2 on it. Labels
+    A departure below 1 shrinks what intervals have of their own: a penalty of
+    reg_lambda / departure^2 on it. Labels
     are (n_rows, 3): times of entry, times, events. ``edges``: ascending, the first 0.
     """
 
-    name, metric = "hazard", "rmse"
+    name = "hazard"
+    metric = "rmse"
 
     def __init__(self, edges: Floats, departure: float = 0.1) -> None:
-        self.edges, self.departure, self.n_intervals = edges, departure, len(edges) - 1
+        self.edges = edges
+        self.departure = departure
+        self.n_intervals = len(edges) - 1
         self.n_outputs = self.n_intervals + 1 if self.n_intervals > 1 else 1
         self._of: tuple[Any, ...] = (None,)
 
     def exposures(self, y: Floats) -> tuple[Floats, Floats]:
         """(n_intervals, n_rows) time at risk in each interval, and events in it."""
-        low, high = self.edges[:-1, None], self.edges[1:, None]
-        at_risk = np.clip(np.minimum(y[:, 1], high) - np.maximum(y[:, 0], low), 0.0, None)
-        place = np.clip(np.searchsorted(self.edges, y[:, 1], side="left") - 1, 0, self.n_intervals - 1)
+        low = self.edges[:-1, None]
+        high = self.edges[1:, None]
+        at_risk = np.clip(
+            np.minimum(y[:, 1], high) - np.maximum(y[:, 0], low), 0.0, None
+        )
+        place = np.clip(
+            np.searchsorted(self.edges, y[:, 1], side="left") - 1,
+            0,
+            self.n_intervals - 1,
+        )
         events = np.zeros_like(at_risk)
         events[place, np.arange(len(y))] = y[:, 2] > 0
         return at_risk, events
@@ -260,14 +347,17 @@ class Hazard:
         at_risk, events = self.exposures(y)
         share = np.ones(len(y)) if weight is None else weight
         sums = [[_total(share * one) for one in part] for part in (events, at_risk)]
-        found = np.asarray(elementary.log(np.maximum(sums[0], 0.5) / np.maximum(sums[1], 1e-300)))
+        found = np.asarray(
+            elementary.log(np.maximum(sums[0], 0.5) / np.maximum(sums[1], 1e-300))
+        )
         return np.append(0.0, found / self.departure) if self.n_outputs > 1 else found
 
     def rates(self, score: Floats) -> Floats:
         """(n_intervals, n_rows) hazards."""
         planes = score.reshape(len(score), self.n_outputs).T
         if self.n_outputs > 1:
-            common, planes = planes[0], planes[1:] * self.departure
+            common = planes[0]
+            planes = planes[1:] * self.departure
             planes += common
         return np.asarray(elementary.exp(planes))
 
@@ -281,8 +371,11 @@ class Hazard:
         g = h - events
         if self.n_outputs == 1:
             return (g.T, h.T) if score.ndim == 2 else (g[0], h[0])
-        found = np.empty((2, self.n_outputs, len(y)))  # planes of scores lie together, as in the core
-        for part, own, factor in zip(found, (g, h), (self.departure, self.departure**2), strict=True):
+        # planes of scores lie together, as in the core
+        found = np.empty((2, self.n_outputs, len(y)))
+        for part, own, factor in zip(
+            found, (g, h), (self.departure, self.departure**2), strict=True
+        ):
             part[0] = _sum_of_planes(own)
             np.multiply(own, factor, out=part[1:])
         return found[0].T, found[1].T
@@ -294,11 +387,16 @@ class Hazard:
         return _sum_of_planes(rate * at_risk - events * elementary.log(rate))
 
     def cumulative(self, score: Floats, times: Floats) -> Floats:
-        """(n_rows, n_times) cumulative hazards; after the last edge they rise no more."""
+        """(n_rows, n_times) cumulative hazards; after the last edge they rise no
+        more.
+        """
         rate = self.rates(score)
-        spent = np.clip(np.minimum(times[:, None], self.edges[1:]) - self.edges[:-1], 0.0, None)
+        spent = np.clip(
+            np.minimum(times[:, None], self.edges[1:]) - self.edges[:-1], 0.0, None
+        )
         total = np.zeros((len(score), len(times)))
-        for k in range(self.n_intervals):  # one after the other: no product of matrices, whose order machines choose
+        # one after the other: no product of matrices, whose order machines choose
+        for k in range(self.n_intervals):
             total = total + rate[k, :, None] * spent[None, :, k]
         return total
 
@@ -306,18 +404,25 @@ class Hazard:
 def edges_of(time: Floats, event: NDArray[np.bool_], n_intervals: int) -> Floats:
     """Edges of intervals with about as many events each, from 0 to the last time."""
     if not event.any():
-        raise DataError("no row has an event, so there is nothing to learn; check which rows are censored.")
-    inner = np.quantile(time[event], np.arange(1, n_intervals) / n_intervals, method="lower")
+        raise DataError(
+            "no row has an event, so there is nothing to learn; check which rows are censored."
+        )
+    inner = np.quantile(
+        time[event], np.arange(1, n_intervals) / n_intervals, method="lower"
+    )
     inner = np.unique(inner[(inner > 0) & (inner < time.max())])
     return np.concatenate([[0.0], inner, [max(float(time.max()), 1e-300)]])
 
 
 def normal_cdf(z: Floats) -> Floats:
-    """The normal distribution function, by a series near 0 and a continued fraction in the tails."""
+    """The normal distribution function, by a series near 0 and a continued fraction in
+    the tails.
+    """
     a = np.abs(z)
     density = elementary.exp(-0.5 * a * a) / ROOT_TWO_PI
     near = np.minimum(a, 5.0)
-    term, total = near.copy(), near.copy()
+    term = near.copy()
+    total = near.copy()
     for k in range(1, 90):
         term = term * near * near / (2 * k + 1)
         total = total + term
@@ -329,7 +434,9 @@ def normal_cdf(z: Floats) -> Floats:
     return np.where(z < 0, upper, 1.0 - upper)
 
 
-def _sums(values: NDArray[np.int64], place: NDArray[np.intp], n: int) -> NDArray[np.int64]:
+def _sums(
+    values: NDArray[np.int64], place: NDArray[np.intp], n: int
+) -> NDArray[np.int64]:
     """Sums of integers by place."""
     total = np.zeros(n, np.int64)
     np.add.at(total, place, values)
@@ -348,7 +455,9 @@ def _signed_total(values: Floats) -> float:
 
 
 def _sum_of_planes(values: Floats) -> Floats:
-    """The sum over the first axis, one after the other: numpy's own order depends on the machine."""
+    """The sum over the first axis, one after the other: numpy's own order depends on
+    the machine.
+    """
     total: Floats = values[0].copy()
     for one in values[1:]:
         total += one

@@ -1,4 +1,5 @@
-"""The parameters: one table of names, types, ranges, defaults, aliases and docs, and what is made of it.
+"""The parameters: one table of names, types, ranges, defaults, aliases and docs, and
+what is made of it.
 
 In: what a user gave. Out: every parameter under our name, checked.
 """

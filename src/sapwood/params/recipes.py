@@ -1,6 +1,7 @@
 """Methods of the field by name: the parameters that define each.
 
-In: nothing. Out: for each recipe its own defaults by parameter. Parameters that a user gives take precedence.
+In: nothing. Out: for each recipe its own defaults by parameter. Parameters that a user
+gives take precedence.
 """
 
 from typing import Any
@@ -14,9 +15,11 @@ _BARE = {
     "grow_policy": "depthwise",
 }
 RECIPES: dict[str, dict[str, Any]] = {
-    # Friedman (2001): trees of 8 leaves fit the negative gradient by least squares; leaf values minimise the loss.
+    # Friedman (2001): trees of 8 leaves fit the negative gradient by least squares;
+    # leaf values minimise the loss.
     "classic": {"hessian": "none", "max_depth": 3, **_BARE, **_EVERY_VALUE},
-    # Freund and Schapire (1997), as Friedman, Hastie and Tibshirani (2000) read it: stumps on exponential loss.
+    # Freund and Schapire (1997), as Friedman, Hastie and Tibshirani (2000) read it:
+    # stumps on exponential loss.
     "adaboost": {
         "objective": "exponential",
         "learning_rate": 1.0,
@@ -25,8 +28,9 @@ RECIPES: dict[str, dict[str, Any]] = {
         **_BARE,
         **_EVERY_VALUE,
     },
-    # Chen and Guestrin (2016), with the library's defaults; but 255 bins, where it has 256: they fit a byte. Wide sums,
-    # as its own are: narrow ones let a leaf of a few rows through that is below min_child_weight by their rounding.
+    # Chen and Guestrin (2016), with the library's defaults; but 255 bins, where it has
+    # 256: they fit a byte. Wide sums, as its own are: narrow ones let a leaf of a few
+    # rows through that is below min_child_weight by their rounding.
     "xgboost": {
         "learning_rate": 0.3,
         "grow_policy": "depthwise",
@@ -77,7 +81,8 @@ RECIPES: dict[str, dict[str, Any]] = {
         "sample_type": "weighted",
         "normalize_type": "paper",
     },
-    # Prokhorenkova et al. (2018), with the library's defaults on the CPU, where trees are boosted plainly.
+    # Prokhorenkova et al. (2018), with the library's defaults on the CPU, where trees
+    # are boosted plainly.
     "catboost": {
         "learning_rate": "auto",
         "grow_policy": "symmetric",

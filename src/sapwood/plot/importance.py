@@ -68,12 +68,18 @@ def importance(
     booster = booster_of(model)
     values = booster.importance(kind, X, y, percent=percent, **more)
     if values.ndim == 2:
-        raise ParameterError("kind 'interaction' has a number for each pair of columns; use plot.interactions.")
+        raise ParameterError(
+            "kind 'interaction' has a number for each pair of columns; use plot.interactions."
+        )
     groups = more.get("groups")
-    names = booster.feature_names if groups is None else [str(group) for group in groups]
+    names = (
+        booster.feature_names if groups is None else [str(group) for group in groups]
+    )
     order = np.argsort(-values, kind="stable")
     order = order[values[order] != 0][:max_columns]
-    label = LABELS.get(kind, kind.replace("_", " ")) + (", % of the sum" if percent else "")
+    label = LABELS.get(kind, kind.replace("_", " ")) + (
+        ", % of the sum" if percent else ""
+    )
     size = (7, 1.2 + 0.28 * max(1, len(order)))
     ax = style.axes(canvas, size, title="Importance of columns", xlabel=label, grid="x")
     place = np.arange(len(order))[::-1]
@@ -83,14 +89,29 @@ def importance(
     if show_values:
         for at, value in zip(place, values[order], strict=True):
             text = f"{round(value, 1) + 0.0:.1f} %" if percent else style.number(value)
-            ax.annotate(text, (max(value, 0), at), xytext=(3, 0), textcoords="offset points", va="center", fontsize=8.5,
-                        color=style.INK)  # fmt: skip
+            ax.annotate(
+                text,
+                (max(value, 0), at),
+                xytext=(3, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=8.5,
+                color=style.INK,
+            )
     ax.margins(x=0.12)
     ax.set_ylim(-0.7, len(order) - 0.3)
     left = len(values) - len(order)
     if left:
-        ax.text(1, 0, f"{left} more columns", transform=ax.transAxes, ha="right", va="bottom", fontsize=8,
-                color=style.GREY)  # fmt: skip
+        ax.text(
+            1,
+            0,
+            f"{left} more columns",
+            transform=ax.transAxes,
+            ha="right",
+            va="bottom",
+            fontsize=8,
+            color=style.GREY,
+        )
     return ax
 
 
@@ -111,13 +132,15 @@ def interactions(
     max_columns : int
         How many columns to show, those with the largest effects.
     output : int or str, optional
-        Which class or target, where there are several; classes that are numbers by their number.
+        Which class or target, where there are several; classes that are numbers by
+        their number.
     {canvas}
 
     Returns
     -------
     Axes
-        A cell is the mean absolute effect that the two columns have together; the diagonal, of a column alone.
+        A cell is the mean absolute effect that the two columns have together; the
+        diagonal, of a column alone.
     """
     values, _, _ = one_output(told, output)
     if values.ndim != 3:
@@ -139,7 +162,15 @@ def interactions(
         for j in range(i + 1):
             dark = shown[i, j] > 0.55 * top
             text = style.number(float(f"{shown[i, j]:.2g}"))
-            ax.text(j, i, text, ha="center", va="center", fontsize=8, color="white" if dark else "#222")
+            ax.text(
+                j,
+                i,
+                text,
+                ha="center",
+                va="center",
+                fontsize=8,
+                color="white" if dark else "#222",
+            )
     ax.spines[["left", "bottom"]].set_visible(False)
     ax.tick_params(length=0)
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.75, pad=0.02)

@@ -16,18 +16,32 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ADJUSTED = ("xlim", "ylim", "xlabel", "ylabel")  # set on the Axes afterwards
-KINDS = {"auto": "weight", "split": "weight", "gain": "total_gain"}  # as LightGBM means them
+# as LightGBM means them
+KINDS = {"auto": "weight", "split": "weight", "gain": "total_gain"}
 IGNORED = {
-    "height", "ignore_zero", "precision", "show_values", "values_format", "grid", "fmap", "show_info", "orientation",
-    "rankdir", "example_case",
-}  # fmt: skip
+    "height",
+    "ignore_zero",
+    "precision",
+    "show_values",
+    "values_format",
+    "grid",
+    "fmap",
+    "show_info",
+    "orientation",
+    "rankdir",
+    "example_case",
+}
 
 
 def _adjust(ax: "Axes", title: str | None, more: dict[str, Any]) -> "Axes":
-    """Set limits and labels as the peers' arguments say, and raise on names that nobody knows."""
+    """Set limits and labels as the peers' arguments say, and raise on names that nobody
+    knows.
+    """
     unknown = [name for name in more if name not in ADJUSTED and name not in IGNORED]
     if unknown:
-        raise ParameterError(f"{', '.join(unknown)}: no such argument; adjust the Axes that is returned.")
+        raise ParameterError(
+            f"{', '.join(unknown)}: no such argument; adjust the Axes that is returned."
+        )
     for name in ADJUSTED:
         if more.get(name) is not None and more[name] != "auto":
             getattr(ax, f"set_{name}")(more[name])
@@ -47,15 +61,17 @@ def plot_importance(
     dpi: float | None = None,
     **more: Any,
 ) -> "Axes":
-    """Draw importances, as LightGBM's and XGBoost's `plot_importance`; `plot.importance` has every kind.
+    """Draw importances, as LightGBM's and XGBoost's `plot_importance`;
+    `plot.importance` has every kind.
 
     Parameters
     ----------
     booster : Booster or fitted estimator
     ax : Axes, optional
     importance_type : str
-        ``auto``, ``split`` and ``weight``: the number of splits; ``gain``: the gain of all splits, as in LightGBM; or
-        any kind of `Booster.importance` that needs no rows.
+        ``auto``, ``split`` and ``weight``: the number of splits; ``gain``: the gain of
+        all splits, as in LightGBM; or any kind of `Booster.importance` that needs no
+        rows.
     max_num_features : int, optional
         How many columns to show; all that are used by default.
     title, figsize, dpi, xlim, ylim, xlabel, ylabel : optional
@@ -66,7 +82,9 @@ def plot_importance(
     Axes
     """
     kind = KINDS.get(importance_type, importance_type)
-    ax = importance(booster, kind, max_columns=max_num_features, ax=ax, figsize=figsize, dpi=dpi)
+    ax = importance(
+        booster, kind, max_columns=max_num_features, ax=ax, figsize=figsize, dpi=dpi
+    )
     return _adjust(ax, title, more)
 
 
@@ -81,7 +99,8 @@ def plot_metric(
     dpi: float | None = None,
     **more: Any,
 ) -> "Axes":
-    """Draw a metric by round, as LightGBM's `plot_metric`; the same as `plot.learning_curve`.
+    """Draw a metric by round, as LightGBM's `plot_metric`; the same as
+    `plot.learning_curve`.
 
     Parameters
     ----------
@@ -118,7 +137,8 @@ def plot_tree(
     dpi: float | None = None,
     **more: Any,
 ) -> "Axes":
-    """Draw a tree, as LightGBM's and XGBoost's `plot_tree`, without graphviz; `plot.tree` says what is drawn.
+    """Draw a tree, as LightGBM's and XGBoost's `plot_tree`, without graphviz;
+    `plot.tree` says what is drawn.
 
     Parameters
     ----------
@@ -135,4 +155,8 @@ def plot_tree(
     Axes
     """
     index = next((one for one in (num_trees, tree_idx) if one is not None), tree_index)
-    return _adjust(tree(booster, index, max_depth=max_depth, ax=ax, figsize=figsize, dpi=dpi), title, more)
+    return _adjust(
+        tree(booster, index, max_depth=max_depth, ax=ax, figsize=figsize, dpi=dpi),
+        title,
+        more,
+    )

@@ -1,4 +1,5 @@
-"""What all plots share: colours that colour-blind readers can tell apart, axes, labels that fit.
+"""What all plots share: colours that colour-blind readers can tell apart, axes, labels
+that fit.
 
 In: an Axes or None. Out: an Axes with the house's look; short texts.
 """
@@ -16,9 +17,16 @@ from sapwood.printable import printable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BLUE, ORANGE, GREEN, RED, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC3311", "#AA4499"  # after Okabe and Ito
+# after Okabe and Ito
+BLUE = "#0072B2"
+ORANGE = "#D55E00"
+GREEN = "#009E73"
+RED = "#CC3311"
+PURPLE = "#AA4499"
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, "#E69F00", "#56B4E9", "#999933", "#555555")
-GREY, FAINT, INK = "#8a8a8a", "#d9d9d9", "#333333"
+GREY = "#8a8a8a"
+FAINT = "#d9d9d9"
+INK = "#333333"
 DIVERGING = "RdBu_r"
 SEQUENTIAL = "cividis"
 MAX_LABEL = 32
@@ -43,14 +51,23 @@ CANVAS_DOC = """    ax : Axes, optional
 
 
 def plotting(function: F) -> F:
-    """Write the arguments of `Canvas` into the signature and the docstring of a plot; other names raise TypeError."""
+    """Write the arguments of `Canvas` into the signature and the docstring of a plot;
+    other names raise TypeError.
+    """
     own = inspect.signature(function)
-    named = [one for one in own.parameters.values() if one.name not in ("canvas", "more")]
+    named = [
+        one for one in own.parameters.values() if one.name not in ("canvas", "more")
+    ]
     named += [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind
+        )
         for name, kind in Canvas.__annotations__.items()
     ]
-    whole = own.replace(parameters=named + [one for one in own.parameters.values() if one.name == "more"])
+    whole = own.replace(
+        parameters=named
+        + [one for one in own.parameters.values() if one.name == "more"]
+    )
 
     @functools.wraps(function)
     def checked(*given: Any, **by_name: Any) -> Any:
@@ -67,7 +84,10 @@ def plotting(function: F) -> F:
 
 def canvas(more: dict[str, Any]) -> Canvas:
     """Take the arguments of `Canvas` out of others."""
-    return cast(Canvas, {name: more.pop(name) for name in Canvas.__annotations__ if name in more})
+    return cast(
+        Canvas,
+        {name: more.pop(name) for name in Canvas.__annotations__ if name in more},
+    )
 
 
 def pyplot() -> Any:
@@ -75,7 +95,9 @@ def pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise ParameterError("plots need matplotlib, which is not installed: pip install 'sapwood[plot]'.") from None
+        raise ParameterError(
+            "plots need matplotlib, which is not installed: pip install 'sapwood[plot]'."
+        ) from None
     return plt
 
 
@@ -88,10 +110,17 @@ def axes(
     ylabel: str | None = None,
     grid: Literal["both", "x", "y"] | None = "both",
 ) -> "Axes":
-    """The given Axes, or those of a new figure, with light lines behind what will be drawn."""
-    plt, ax = pyplot(), canvas.get("ax")
+    """The given Axes, or those of a new figure, with light lines behind what will be
+    drawn.
+    """
+    plt = pyplot()
+    ax = canvas.get("ax")
     if ax is None:
-        _, ax = plt.subplots(figsize=canvas.get("figsize") or size, dpi=canvas.get("dpi"), layout="constrained")
+        _, ax = plt.subplots(
+            figsize=canvas.get("figsize") or size,
+            dpi=canvas.get("dpi"),
+            layout="constrained",
+        )
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(GREY)
     ax.tick_params(colors=INK, labelsize=9)
@@ -109,7 +138,9 @@ def axes(
 
 
 def short(text: Any, limit: int = MAX_LABEL) -> str:
-    """A text that fits its place: the middle is left out if it is too long. No character of it is markup."""
+    """A text that fits its place: the middle is left out if it is too long. No
+    character of it is markup.
+    """
     shown = printable(str(text))
     if len(shown) > limit:
         shown = f"{shown[: limit // 2]}…{shown[-(limit - limit // 2 - 1) :]}"
@@ -117,7 +148,9 @@ def short(text: Any, limit: int = MAX_LABEL) -> str:
 
 
 def drawable(values: Any) -> Any:
-    """Numbers that matplotlib can scale: what is beyond `MAX_DRAWN`, or infinite, is drawn there; NaN stays."""
+    """Numbers that matplotlib can scale: what is beyond `MAX_DRAWN`, or infinite, is
+    drawn there; NaN stays.
+    """
     return np.clip(values, -MAX_DRAWN, MAX_DRAWN)
 
 
@@ -143,8 +176,12 @@ def signed(value: float) -> str:
 
 
 def categories(ax: "Axes", names: Sequence[Any]) -> None:
-    """Names below the axis; turned if they would not fit side by side, upright if there are many."""
+    """Names below the axis; turned if they would not fit side by side, upright if there
+    are many.
+    """
     shown = [short(name, 22) for name in names]
     crowded = len(shown) * (max(map(len, shown), default=0) + 2) > 75
     turn = 90 if len(shown) > UPRIGHT else 40 if crowded else 0
-    ax.set_xticks(range(len(shown)), shown, rotation=turn, ha="right" if turn == 40 else "center")
+    ax.set_xticks(
+        range(len(shown)), shown, rotation=turn, ha="right" if turn == 40 else "center"
+    )

@@ -1,6 +1,7 @@
 """The report: one page about a model and the rows it is judged on.
 
-In: a model, rows and labels. Out: HTML that needs nothing else; scores with intervals, for the command line too.
+In: a model, rows and labels. Out: HTML that needs nothing else; scores with intervals,
+for the command line too.
 """
 
 import os
@@ -32,7 +33,8 @@ def report(
     title: str | None = None,
     force: bool = False,
 ) -> str:
-    """Make one HTML page about the model and the rows it is judged on; see docs/report.md.
+    """Make one HTML page about the model and the rows it is judged on; see
+    docs/report.md.
 
     Parameters
     ----------
@@ -57,14 +59,19 @@ def report(
     if path is not None:
         kinds.check(path, kinds.REPORT, force=force)
     if booster.classes is not None and len(booster.classes) == 1:
-        raise DataError(f"the model knows one class only, {booster.classes[0]}: there is nothing to report.")
+        raise DataError(
+            f"the model knows one class only, {booster.classes[0]}: there is nothing to report."
+        )
     text = page.make(booster, X, y, train=train, title=title or "Model report")
     if path is not None:
-        writing.write(path, text.encode(errors="backslashreplace"))  # a lone surrogate has no UTF-8
+        # a lone surrogate has no UTF-8
+        writing.write(path, text.encode(errors="backslashreplace"))
     return text
 
 
 def refuse_other(booster: Booster) -> None:
     """Raise for a model that predicts neither numbers nor classes."""
     if (kind := estimators_of(booster)[0]) in INSTEAD:
-        raise ParameterError(f"a report is about numbers or classes; this is {INSTEAD[kind]}.")
+        raise ParameterError(
+            f"a report is about numbers or classes; this is {INSTEAD[kind]}."
+        )

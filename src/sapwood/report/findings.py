@@ -1,4 +1,5 @@
-"""What the model does on the rows: loss by round, errors by segment, importances, single rows.
+"""What the model does on the rows: loss by round, errors by segment, importances,
+single rows.
 
 In: a model, rows, labels. Out: figures for the page; samples bound the time.
 """
@@ -21,14 +22,22 @@ from sapwood.report.scores import metrics_of
 from sapwood.report.spread import quantiles
 
 Floats = NDArray[np.float64]
-MAX_POINTS, MAX_CURVE_ROWS = 60, 20_000
-MAX_SHAP_ROWS, MAX_PERMUTED_ROWS, MAX_PERMUTED = 500, 3000, 15
-N_SAMPLES, N_SEGMENT_COLUMNS, MAX_CATEGORIES = 12, 12, 8
+MAX_POINTS = 60
+MAX_CURVE_ROWS = 20_000
+MAX_SHAP_ROWS = 500
+MAX_PERMUTED_ROWS = 3000
+MAX_PERMUTED = 15
+N_SAMPLES = 12
+N_SEGMENT_COLUMNS = 12
+MAX_CATEGORIES = 8
 
 
 def some(columns: Columns, rows: NDArray[Any]) -> Columns:
     """Some rows of a table that was read."""
-    parts = [np.ascontiguousarray(np.asarray(column)[rows]) for column in columns.as_columns()]
+    parts = [
+        np.ascontiguousarray(np.asarray(column)[rows])
+        for column in columns.as_columns()
+    ]
     return Columns(parts, None, len(parts[0]), len(parts))
 
 
@@ -43,20 +52,29 @@ def measure_of(booster: Booster, name: str) -> metrics.Metric:
     return metrics.resolve(name, default=name, link=link, fields=booster.fields)[0]
 
 
-def curve(booster: Booster, rows: Columns, label: Floats) -> tuple[list[int], list[float], str]:
+def curve(
+    booster: Booster, rows: Columns, label: Floats
+) -> tuple[list[int], list[float], str]:
     """The model's own metric as rounds are added: rounds, values, its name."""
     kept = spaced(rows.n_rows, MAX_CURVE_ROWS)
-    part, y = some(rows, kept), label[kept]
+    part = some(rows, kept)
+    y = label[kept]
     one = measure_of(booster, metrics_of(booster)[0])
-    ends = np.unique(np.linspace(0, booster.n_rounds, MAX_POINTS + 1).astype(int)).tolist()
-    values, link = [], booster._link()
+    ends = np.unique(
+        np.linspace(0, booster.n_rounds, MAX_POINTS + 1).astype(int)
+    ).tolist()
+    values = []
+    link = booster._link()
     scores = np.tile(booster.base, (part.n_rows, 1))
     for first, last in zip([0, *ends[:-1]], ends, strict=True):
-        is_far = np.abs(scores).max(initial=0.0) > MAX_SCORE  # linear leaves reach far beyond what was trained on
+        # linear leaves reach far beyond what was trained on
+        is_far = np.abs(scores).max(initial=0.0) > MAX_SCORE
         if booster.averaged or booster.base_last or is_far:
             shaped = booster.predict(part, raw=True, rounds=last)
         else:
-            shaped = booster.predict(part, raw=True, rounds=(first, last), init_score=scores)
+            shaped = booster.predict(
+                part, raw=True, rounds=(first, last), init_score=scores
+            )
             scores = shaped.reshape(part.n_rows, -1)
         values.append(one(y, link(shaped.copy()), None))
     return ends, values, one.name
@@ -76,20 +94,31 @@ class Segment:
 
 
 def losses(booster: Booster, label: Floats, prediction: Floats) -> tuple[Floats, str]:
-    """A loss of every row, and its name: log loss of classes, absolute error of numbers."""
+    """A loss of every row, and its name: log loss of classes, absolute error of
+    numbers.
+    """
     if booster.link in metrics.BINARY and prediction.ndim == 1:
         p = np.where(label == 1, prediction, 1 - prediction)
         return -elementary.log(np.maximum(p, 1e-15)), "log loss"
     if booster.link in metrics.CLASSES:
         p = prediction[np.arange(len(label)), label.astype(np.int64)]
         return -elementary.log(np.maximum(p, 1e-15)), "log loss"
-    error = np.abs(prediction - label.reshape(prediction.shape) if label.size == prediction.size else np.zeros(1))
+    error = np.abs(
+        prediction - label.reshape(prediction.shape)
+        if label.size == prediction.size
+        else np.zeros(1)
+    )
     return (error if error.ndim == 1 else error.mean(axis=1)), "absolute error"
 
 
-def segments(booster: Booster, rows: Columns, loss: Floats, order: NDArray[Any]) -> list[Segment]:
-    """Segments of the most important columns, those with the largest excess of loss first."""
-    whole, found = float(loss.mean()), []
+def segments(
+    booster: Booster, rows: Columns, loss: Floats, order: NDArray[Any]
+) -> list[Segment]:
+    """Segments of the most important columns, those with the largest excess of loss
+    first.
+    """
+    whole = float(loss.mean())
+    found = []
     table = rows.as_columns()
     for j in order[:N_SEGMENT_COLUMNS]:
         values = np.asarray(table[j], np.float64)
@@ -97,10 +126,14 @@ def segments(booster: Booster, rows: Columns, loss: Floats, order: NDArray[Any])
             n = int(mask.sum())
             if n < 20 or n > 0.97 * len(loss):
                 continue
-            mean, error = float(loss[mask].mean()), standard_error(loss[mask])
+            mean = float(loss[mask].mean())
+            error = standard_error(loss[mask])
             excess = (mean - whole) / error if error else 0.0
-            low, high = mean - Z * error, mean + Z * error
-            found.append(Segment(booster.feature_names[j], text, n, mean, low, high, excess))
+            low = mean - Z * error
+            high = mean + Z * error
+            found.append(
+                Segment(booster.feature_names[j], text, n, mean, low, high, excess)
+            )
     return sorted(found, key=lambda one: -one.excess)
 
 
@@ -111,7 +144,9 @@ def _parts(booster: Booster, j: int, values: Floats) -> Any:
         count = np.bincount(codes[codes >= 0], minlength=1)
         for code in np.argsort(-count, kind="stable")[:MAX_CATEGORIES]:
             yield (
-                str(booster.categories[j].values[code]) if code < len(booster.categories[j].values) else "",
+                str(booster.categories[j].values[code])
+                if code < len(booster.categories[j].values)
+                else "",
                 codes == code,
             )
         yield "missing", codes == -1
@@ -127,8 +162,13 @@ def _parts(booster: Booster, j: int, values: Floats) -> Any:
 
 
 def importances(booster: Booster, rows: Columns, y: Any) -> dict[str, Floats]:
-    """Importances of several kinds, each on a sample; a kind that the model does not have is left out."""
-    shap, permuted = spaced(rows.n_rows, MAX_SHAP_ROWS), spaced(rows.n_rows, MAX_PERMUTED_ROWS)
+    """Importances of several kinds, each on a sample; a kind that the model does not
+    have is left out.
+    """
+    shap, permuted = (
+        spaced(rows.n_rows, MAX_SHAP_ROWS),
+        spaced(rows.n_rows, MAX_PERMUTED_ROWS),
+    )
     label, gain = np.asarray(y), booster.importance("total_gain", percent=True)
 
     def permutation() -> Floats:
@@ -137,7 +177,11 @@ def importances(booster: Booster, rows: Columns, y: Any) -> dict[str, Floats]:
         result = np.zeros(len(gain))
         groups = [int(j) for j in order]
         result[order] = booster.importance(
-            "permutation", some(rows, permuted), label[permuted], n_repeats=2, groups=groups
+            "permutation",
+            some(rows, permuted),
+            label[permuted],
+            n_repeats=2,
+            groups=groups,
         )
         return result
 
@@ -156,15 +200,22 @@ def importances(booster: Booster, rows: Columns, y: Any) -> dict[str, Floats]:
 
 
 def samples(label: Floats, prediction: Floats, loss: Floats) -> list[tuple[int, str]]:
-    """Rows worth a look, with the reason: the extremes, the largest errors, and some in between."""
+    """Rows worth a look, with the reason: the extremes, the largest errors, and some in
+    between.
+    """
     score = prediction if prediction.ndim == 1 else prediction.max(axis=1)
-    order, wrong = np.argsort(score, kind="stable"), np.argsort(-loss, kind="stable")
+    order = np.argsort(score, kind="stable")
+    wrong = np.argsort(-loss, kind="stable")
     chosen: dict[int, str] = {}
     for row, why in (
-        (order[-1], "highest prediction"), (order[0], "lowest prediction"), (wrong[0], "largest error"),
-        (wrong[min(1, len(wrong) - 1)], "second largest error"), (wrong[min(2, len(wrong) - 1)], "third largest error"),
-        (order[len(order) // 2], "median prediction"), (wrong[-1], "smallest error"),
-    ):  # fmt: skip
+        (order[-1], "highest prediction"),
+        (order[0], "lowest prediction"),
+        (wrong[0], "largest error"),
+        (wrong[min(1, len(wrong) - 1)], "second largest error"),
+        (wrong[min(2, len(wrong) - 1)], "third largest error"),
+        (order[len(order) // 2], "median prediction"),
+        (wrong[-1], "smallest error"),
+    ):
         chosen.setdefault(int(row), why)
     for row in spaced(len(score), N_SAMPLES):
         if len(chosen) < N_SAMPLES:

@@ -1,4 +1,5 @@
-"""The page: sections of HTML around figures and tables, with the style and the few lines of script they need.
+"""The page: sections of HTML around figures and tables, with the style and the few
+lines of script they need.
 
 In: a model, rows, labels. Out: one HTML document that loads nothing.
 """
@@ -51,12 +52,22 @@ class Subject:
     train_label: Any = None
 
 
-@np.errstate(over="ignore", invalid="ignore")  # a figure that is not finite is shown as a dash
-def make(booster: Booster, X: Any, y: Any, *, train: tuple[Any, Any] | None = None, title: str = "Model report") -> str:
+# a figure that is not finite is shown as a dash
+@np.errstate(over="ignore", invalid="ignore")
+def make(
+    booster: Booster,
+    X: Any,
+    y: Any,
+    *,
+    train: tuple[Any, Any] | None = None,
+    title: str = "Model report",
+) -> str:
     """The document; `sapwood.report.report` has the arguments."""
     start = time.monotonic()
     if booster.link == "custom" and booster.transform is None:
-        raise ParameterError("the model has a custom link; give it back first: booster.with_link(f).")
+        raise ParameterError(
+            "the model has a custom link; give it back first: booster.with_link(f)."
+        )
     rows = booster._read(X).dense()
     if rows.n_rows < 10:
         raise DataError(f"a report needs 10 rows or more; there are {rows.n_rows}.")
@@ -77,28 +88,40 @@ def make(booster: Booster, X: Any, y: Any, *, train: tuple[Any, Any] | None = No
         ("data", "The rows", _data(found, it, first)),
         ("learning", "Loss as rounds are added", _learning(it)),
         ("predictions", "Predictions and truth", _predictions(it)),
-        ("segments", "Errors by segment", _segments(it, loss, loss_name, np.argsort(-first, kind="stable"))),
+        (
+            "segments",
+            "Errors by segment",
+            _segments(it, loss, loss_name, np.argsort(-first, kind="stable")),
+        ),
         ("importance", "Which columns matter", _importance(it, by_kind)),
         ("rows", "Single rows explained", _rows(it, loss)),
         ("trees", "Trees", drawing.browser(booster, N_TREES)),
         ("model", "The model, and how to get it again", _model(it)),
     ]
     seconds = time.monotonic() - start
-    menu = "".join(f'<a href="#{name}">{escape(text)}</a>' for name, text, _ in sections)
+    menu = "".join(
+        f'<a href="#{name}">{escape(text)}</a>' for name, text, _ in sections
+    )
     body = "".join(
-        f'<section id="{name}"><h2>{escape(text)}</h2>{content}</section>' for name, text, content in sections
+        f'<section id="{name}"><h2>{escape(text)}</h2>{content}</section>'
+        for name, text, content in sections
     )
     parts = {
-        "TITLE": escape(str(title)), "STYLE": _asset("report.css"), "SCRIPT": _asset("report.js"), "MENU": menu,
+        "TITLE": escape(str(title)),
+        "STYLE": _asset("report.css"),
+        "SCRIPT": _asset("report.js"),
+        "MENU": menu,
         "BODY": body,
         "FOOT": f"Made by Sapwood {escape(__version__)} in {seconds:.1f} s from {rows.n_rows:,} rows. "
         "The page loads nothing from anywhere.",
-    }  # fmt: skip
+    }
     return _filled(_asset("report.html"), parts)
 
 
 def _filled(template: str, parts: Mapping[str, str]) -> str:
-    """The template with a part in the place of each `{{NAME}}`; what looks like a place inside a part remains."""
+    """The template with a part in the place of each `{{NAME}}`; what looks like a place
+    inside a part remains.
+    """
     return re.sub(r"\{\{([A-Z]+)\}\}", lambda place: parts[place[1]], template)
 
 
@@ -107,34 +130,48 @@ def _asset(name: str) -> str:
 
 
 def table(header: list[str], rows: list[list[str]], kind: str = "") -> str:
-    """A table of cells that are HTML; the first column is text, the others are numbers."""
+    """A table of cells that are HTML; the first column is text, the others are
+    numbers.
+    """
     head = "".join(f"<th>{one}</th>" for one in header)
-    body = "".join("<tr>" + "".join(f"<td>{one}</td>" for one in row) + "</tr>" for row in rows)
-    return (
-        f'<div class="scroll"><table class="{kind}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    body = "".join(
+        "<tr>" + "".join(f"<td>{one}</td>" for one in row) + "</tr>" for row in rows
     )
+    return f'<div class="scroll"><table class="{kind}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'  # noqa: E501
 
 
 def _figure(drawing_: str, caption: str) -> str:
     return f"<figure>{drawing_}<figcaption>{caption}</figcaption></figure>"
 
 
-# ---- Sections -------------------------------------------------------------------------------------------------------
+# ---- Sections ------------------------------------------------------------------------
 
 
-def _summary(it: Subject, found: looking.Facts, measured: list[Score], first: Any) -> str:
+def _summary(
+    it: Subject, found: looking.Facts, measured: list[Score], first: Any
+) -> str:
     booster = it.booster
-    what = "classes " + ", ".join(outputs_of(booster)[:6]) if booster.classes is not None else "numbers"
+    what = (
+        "classes " + ", ".join(outputs_of(booster)[:6])
+        if booster.classes is not None
+        else "numbers"
+    )
     if booster.classes is not None and booster.n_outputs == 1:
         what = "the classes " + " and ".join(map(str, booster.classes.tolist()))
-    top = [booster.feature_names[j] for j in np.argsort(-first, kind="stable")[:3] if first[j] > 0]
+    top = [
+        booster.feature_names[j]
+        for j in np.argsort(-first, kind="stable")[:3]
+        if first[j] > 0
+    ]
     lines = [
         f"A model of {booster.n_rounds:,} rounds predicts {escape(what)} from {booster.n_columns} columns. "
         f"This page judges it on {found.n_rows:,} rows."
     ]
     if measured:
         one = measured[0]
-        better = one.baseline is not None and ((one.value > one.baseline) == one.higher_is_better)
+        better = one.baseline is not None and (
+            (one.value > one.baseline) == one.higher_is_better
+        )
         compared = ""
         if one.baseline is not None:
             word = "better" if better else "<strong>no better</strong>"
@@ -144,18 +181,32 @@ def _summary(it: Subject, found: looking.Facts, measured: list[Score], first: An
             f"(95 % interval {number(one.low)} to {number(one.high)}){compared}."
         )
     if top:
-        lines.append("What matters most: " + ", ".join(f"<strong>{short(name)}</strong>" for name in top) + ".")
+        lines.append(
+            "What matters most: "
+            + ", ".join(f"<strong>{short(name)}</strong>" for name in top)
+            + "."
+        )
     text = "".join(f"<p>{line}</p>" for line in lines)
     cards = "".join(
         f'<div class="card"><span class="big">{number(one.value)}</span><span>{escape(one.name)}</span></div>'
         for one in measured[:4]
     )
-    warned = "".join(f"<li>{escape(text)}</li>" for text in found.warnings[:MAX_WARNINGS])
+    warned = "".join(
+        f"<li>{escape(text)}</li>" for text in found.warnings[:MAX_WARNINGS]
+    )
     n_more = len(found.warnings) - MAX_WARNINGS
-    warned += f"<li>There are {n_more:,} more warnings of this kind.</li>" if n_more > 0 else ""
-    notice = f'<div class="warn"><strong>Look at this first</strong><ul>{warned}</ul></div>' if warned else (
-        '<p class="good">No leak suspects, id-like or constant columns, many repeated or mostly missing values.</p>'
-    )  # fmt: skip
+    warned += (
+        f"<li>There are {n_more:,} more warnings of this kind.</li>"
+        if n_more > 0
+        else ""
+    )
+    notice = (
+        f'<div class="warn"><strong>Look at this first</strong><ul>{warned}</ul></div>'
+        if warned
+        else (
+            '<p class="good">No leak suspects, id-like or constant columns, many repeated or mostly missing values.</p>'
+        )
+    )
     return f'<div class="cards">{cards}</div>{text}{notice}'
 
 
@@ -164,9 +215,13 @@ def _scores(measured: list[Score], it: Subject) -> str:
     for one in measured:
         arrow = "higher is better" if one.higher_is_better else "lower is better"
         rows.append(
-            [f"{escape(one.name)} <small>{arrow}</small>", f"<strong>{number(one.value)}</strong>",
-             f"{number(one.low)} to {number(one.high)}", number(one.baseline)]
-        )  # fmt: skip
+            [
+                f"{escape(one.name)} <small>{arrow}</small>",
+                f"<strong>{number(one.value)}</strong>",
+                f"{number(one.low)} to {number(one.high)}",
+                number(one.baseline),
+            ]
+        )
     note = (
         "<p>The interval says how far the score would vary over other draws of as many rows. The constant guess looks "
         "at no column: it predicts the mean, or the shares of the classes, of these rows.</p>"
@@ -180,11 +235,24 @@ def _data(found: looking.Facts, it: Subject, importance: Any) -> str:
     listed = sorted(np.argsort(-importance, kind="stable")[:MAX_LISTED].tolist())
     for one in [found.columns[place] for place in listed]:
         missing = f"{one.missing:.1%}" if one.missing else ""
-        row = [short(one.name), one.kind, svg.spark(one.counts, f"values of {one.name}"), missing, f"{one.distinct:,}"]
+        row = [
+            short(one.name),
+            one.kind,
+            svg.spark(one.counts, f"values of {one.name}"),
+            missing,
+            f"{one.distinct:,}",
+        ]
         row.append(short(one.text, 60))
         row += ["" if one.drift is None else f"{one.drift:.2f}"] if drift else []
         rows.append(row)
-    header = ["column", "type", "values", "missing", "distinct", "lowest … median … highest, or most frequent"]
+    header = [
+        "column",
+        "type",
+        "values",
+        "missing",
+        "distinct",
+        "lowest … median … highest, or most frequent",
+    ]
     header += ["drift"] if drift else []
     about = (
         "<p>Drift is the population stability index against the training rows: below 0.1 little, above 0.25 much.</p>"
@@ -200,17 +268,27 @@ def _data(found: looking.Facts, it: Subject, importance: Any) -> str:
 
 def _target(it: Subject) -> str:
     if it.booster.classes is not None:
-        count = np.bincount(it.label.astype(np.int64), minlength=len(it.booster.classes))
+        count = np.bincount(
+            it.label.astype(np.int64), minlength=len(it.booster.classes)
+        )
         share = count / max(1, count.sum())
         rows = [
             (str(name), float(n), f"{int(n):,} ({part:.1%})")
-            for name, n, part in zip(it.booster.classes.tolist()[:20], count, share, strict=False)
+            for name, n, part in zip(
+                it.booster.classes.tolist()[:20], count, share, strict=False
+            )
         ]
         return _figure(svg.bars(rows, "classes of the target", "c3"), "The target.")
     label = it.label if it.label.ndim == 1 else it.label[:, 0]
     counts, edges = histogram(label, 30)
-    chart = Chart((edges[0], edges[-1]), (0, float(counts.max())), label="histogram of the target", xlabel="target",
-                  ylabel="rows", size=(460, 190))  # fmt: skip
+    chart = Chart(
+        (edges[0], edges[-1]),
+        (0, float(counts.max())),
+        label="histogram of the target",
+        xlabel="target",
+        ylabel="rows",
+        size=(460, 190),
+    )
     chart.columns(edges.tolist(), counts.tolist(), "c3")
     return _figure(chart.svg(), "The target.")
 
@@ -219,24 +297,52 @@ def _learning(it: Subject) -> str:
     rounds, values, name = findings.curve(it.booster, it.rows, it.label)
     lines = [("these rows", values, "c2")]
     if it.train is not None:
-        lines.append(("training rows", findings.curve(it.booster, it.train, it.train_label)[1], "c1"))
+        lines.append(
+            (
+                "training rows",
+                findings.curve(it.booster, it.train, it.train_label)[1],
+                "c1",
+            )
+        )
     every = [one for _, own, _ in lines for one in own[1:] or own]
-    low, high = min(every), max(every)
+    low = min(every)
+    high = max(every)
     room = 0.05 * ((high - low) or 1.0)
-    chart = Chart((0, max(rounds)), (low - room, high + room), label=f"{name} by round", xlabel="rounds", ylabel=name)
+    chart = Chart(
+        (0, max(rounds)),
+        (low - room, high + room),
+        label=f"{name} by round",
+        xlabel="rounds",
+        ylabel=name,
+    )
     for _, own, color in lines:
         chart.line(rounds[1:], own[1:], color)
-    legend = " ".join(f'<span class="key {color}"></span>{text}' for text, _, color in lines)
-    return _figure(chart.svg(), f"{escape(name)}, {legend}. If the curve still falls at its end, train longer; if it "
-                   "rises, train shorter. In a blend of models, their rounds follow each other.")  # fmt: skip
+    legend = " ".join(
+        f'<span class="key {color}"></span>{text}' for text, _, color in lines
+    )
+    return _figure(
+        chart.svg(),
+        f"{escape(name)}, {legend}. If the curve still falls at its end, train longer; if it "
+        "rises, train shorter. In a blend of models, their rounds follow each other.",
+    )
 
 
 def _predictions(it: Subject) -> str:
-    booster, label, p = it.booster, it.label, it.prediction
-    names = [str(one) for one in booster.classes.tolist()] if booster.classes is not None else []
+    booster = it.booster
+    label = it.label
+    p = it.prediction
+    names = (
+        [str(one) for one in booster.classes.tolist()]
+        if booster.classes is not None
+        else []
+    )
     if booster.link in ("sigmoid", "sigmoid2") and p.ndim == 1:
         names = names or ["0", "1"]
-        return _calibration(label, p, names[1]) + _ranking(label, p) + _confusion(label, p > 0.5, names)
+        return (
+            _calibration(label, p, names[1])
+            + _ranking(label, p)
+            + _confusion(label, p > 0.5, names)
+        )
     if booster.link in ("softmax", "one_vs_all"):
         chosen = p.argmax(axis=1)
         right = (chosen == label).astype(np.float64)
@@ -250,15 +356,28 @@ def _predictions(it: Subject) -> str:
 
 def _calibration(label: Any, p: Any, name: str) -> str:
     found = curves.calibration(label, p)
-    chart = Chart((0, 1), (0, 1), label="calibration", xlabel=f"predicted probability of {name}",
-                  ylabel="share among the rows", size=(380, 320))  # fmt: skip
+    chart = Chart(
+        (0, 1),
+        (0, 1),
+        label="calibration",
+        xlabel=f"predicted probability of {name}",
+        ylabel="share among the rows",
+        size=(380, 320),
+    )
     chart.line([0, 1], [0, 1], "muted", dashed=True)
     chart.errors(found.predicted.tolist(), found.low.tolist(), found.high.tolist())
     chart.line(found.predicted.tolist(), found.observed.tolist())
-    tips = [f"{n:,} rows: predicted {a:.3f}, observed {b:.3f}" for n, a, b in
-            zip(found.count.tolist(), found.predicted, found.observed, strict=True)]  # fmt: skip
+    tips = [
+        f"{n:,} rows: predicted {a:.3f}, observed {b:.3f}"
+        for n, a, b in zip(
+            found.count.tolist(), found.predicted, found.observed, strict=True
+        )
+    ]
     chart.dots(found.predicted.tolist(), found.observed.tolist(), title=tips)
-    return _figure(chart.svg(), "Calibration: on the diagonal, probabilities can be taken at their word.")
+    return _figure(
+        chart.svg(),
+        "Calibration: on the diagonal, probabilities can be taken at their word.",
+    )
 
 
 def _ranking(label: Any, p: Any) -> str:
@@ -266,13 +385,26 @@ def _ranking(label: Any, p: Any) -> str:
         return ""
     fpr, tpr, _ = curves.roc(label, p)
     kept = findings.spaced(len(fpr), 150)
-    chart = Chart((0, 1), (0, 1), label="ROC curve", xlabel="false positive rate", ylabel="true positive rate",
-                  size=(380, 320))  # fmt: skip
+    chart = Chart(
+        (0, 1),
+        (0, 1),
+        label="ROC curve",
+        xlabel="false positive rate",
+        ylabel="true positive rate",
+        size=(380, 320),
+    )
     chart.line([0, 1], [0, 1], "muted", dashed=True)
     chart.line(fpr[kept].tolist(), tpr[kept].tolist())
     recall, precision, _ = curves.precision_recall(label, p)
     kept = findings.spaced(len(recall), 200)
-    other = Chart((0, 1), (0, 1), label="precision and recall", xlabel="recall", ylabel="precision", size=(380, 320))
+    other = Chart(
+        (0, 1),
+        (0, 1),
+        label="precision and recall",
+        xlabel="recall",
+        ylabel="precision",
+        size=(380, 320),
+    )
     other.line([0, 1], [float(label.mean())] * 2, "muted", dashed=True)
     other.line(recall[kept].tolist(), precision[kept].tolist())
     return _figure(chart.svg(), "ROC: how well the classes are told apart.") + _figure(
@@ -283,35 +415,63 @@ def _ranking(label: Any, p: Any) -> str:
 def _confusion(label: Any, chosen: Any, names: Any) -> str:
     found = curves.confusion(label, chosen, len(names))
     drawn = svg.matrix(found, names, "confusion matrix")
-    return _figure(drawn, "Confusion: actual classes in rows, predicted ones in columns.")
+    return _figure(
+        drawn, "Confusion: actual classes in rows, predicted ones in columns."
+    )
 
 
 def _regression(label: Any, p: Any) -> str:
     kept = findings.spaced(len(label), 600)
     low, high = quantiles(np.concatenate([label, p]), [0.002, 0.998])
-    chart = Chart((low, high), (low, high), label="predicted and actual", xlabel="prediction", ylabel="label",
-                  size=(380, 320))  # fmt: skip
+    chart = Chart(
+        (low, high),
+        (low, high),
+        label="predicted and actual",
+        xlabel="prediction",
+        ylabel="label",
+        size=(380, 320),
+    )
     inside = [k for k in kept if low <= label[k] <= high and low <= p[k] <= high]
     chart.dots(p[inside].tolist(), label[inside].tolist(), "c1 faint", 2)
     chart.line([low, high], [low, high], "c2", dashed=True)
     order = np.argsort(p, kind="stable")
     groups = [part for part in np.array_split(order, 10) if len(part)]
-    xs, means = [float(p[part].mean()) for part in groups], [float(label[part].mean()) for part in groups]
+    xs = [float(p[part].mean()) for part in groups]
+    means = [float(label[part].mean()) for part in groups]
     error = label - p
     reach = float(quantiles(np.abs(error), 0.99)) or 1.0
     counts, edges = histogram(np.clip(error, -reach, reach), 31)
-    other = Chart((-reach, reach), (0, float(counts.max())), label="residuals", xlabel="label − prediction",
-                  ylabel="rows", size=(380, 320))  # fmt: skip
+    other = Chart(
+        (-reach, reach),
+        (0, float(counts.max())),
+        label="residuals",
+        xlabel="label − prediction",
+        ylabel="rows",
+        size=(380, 320),
+    )
     other.columns(edges.tolist(), counts.tolist())
     ends = min(xs + means), max(xs + means)
-    third = Chart(ends, ends, label="calibration", xlabel="mean prediction", ylabel="mean label", size=(380, 320))
+    third = Chart(
+        ends,
+        ends,
+        label="calibration",
+        xlabel="mean prediction",
+        ylabel="mean label",
+        size=(380, 320),
+    )
     third.line(ends, ends, "muted", dashed=True)
     third.line(xs, means)
     third.dots(xs, means)
     return (
         _figure(chart.svg(), "Predicted and actual; dots on the dashed line are right.")
-        + _figure(other.svg(), f"Residuals; their median is {number(float(np.median(error)), 3)}.")
-        + _figure(third.svg(), "Calibration by tenths of the predictions: on the diagonal, means can be believed.")
+        + _figure(
+            other.svg(),
+            f"Residuals; their median is {number(float(np.median(error)), 3)}.",
+        )
+        + _figure(
+            third.svg(),
+            "Calibration by tenths of the predictions: on the diagonal, means can be believed.",
+        )
     )
 
 
@@ -326,21 +486,35 @@ def _segments(it: Subject, loss: Any, loss_name: str, order: Any) -> str:
         ratio = one.loss / whole if whole else 1.0
         word = "worse" if one.excess > 3 else "better" if one.excess < -3 else ""
         rows.append(
-            [f"{short(one.column)}: {short(one.value, 30)}", f"{one.n_rows:,}", number(one.loss),
-             f"{number(one.low)} to {number(one.high)}", f'<span class="{word}">{ratio:.2f} times</span>']
-        )  # fmt: skip
+            [
+                f"{short(one.column)}: {short(one.value, 30)}",
+                f"{one.n_rows:,}",
+                number(one.loss),
+                f"{number(one.low)} to {number(one.high)}",
+                f'<span class="{word}">{ratio:.2f} times</span>',
+            ]
+        )
     note = (
         f"<p>Mean {loss_name} of all rows: <strong>{number(whole)}</strong>. The ten segments with the clearest "
         "excess, and the five best, among quarters and categories of the most important columns.</p>"
     )
-    return note + table(["segment", "rows", f"mean {loss_name}", "95 % interval", "of the mean"], rows)
+    return note + table(
+        ["segment", "rows", f"mean {loss_name}", "95 % interval", "of the mean"], rows
+    )
 
 
 def _importance(it: Subject, by_kind: dict[str, Any]) -> str:
     figures = []
     for kind, values in by_kind.items():
-        order = [j for j in np.argsort(-values, kind="stable")[:MAX_COLUMNS] if values[j] != 0]
-        rows = [(it.booster.feature_names[j], float(values[j]), number(float(values[j]), 3)) for j in order]
+        order = [
+            j
+            for j in np.argsort(-values, kind="stable")[:MAX_COLUMNS]
+            if values[j] != 0
+        ]
+        rows = [
+            (it.booster.feature_names[j], float(values[j]), number(float(values[j]), 3))
+            for j in order
+        ]
         figures.append(_figure(svg.bars(rows, NAMES[kind]), NAMES[kind] + "."))
     return '<div class="figures">' + "".join(figures) + "</div>"
 
@@ -354,8 +528,14 @@ def _rows(it: Subject, loss: Any) -> str:
         return f"<p>{escape(str(reason))}</p>"
     blocks = []
     for k, (row, why) in enumerate(chosen):
-        output = 0 if told.output_names is None else int(np.argmax(np.atleast_1d(it.prediction[row])))
-        values = told.values[k] if told.output_names is None else told.values[k, :, output]
+        output = (
+            0
+            if told.output_names is None
+            else int(np.argmax(np.atleast_1d(it.prediction[row])))
+        )
+        values = (
+            told.values[k] if told.output_names is None else told.values[k, :, output]
+        )
         base = float(np.atleast_1d(told.base_values[k])[output])
         name = "" if told.output_names is None else f" of {told.output_names[output]}"
         drawn = svg.waterfall(_steps(told, values, k), base, f"row {row} explained")
@@ -370,13 +550,21 @@ def _rows(it: Subject, loss: Any) -> str:
 def _steps(told: Any, values: Any, row: int, n: int = 9) -> list[tuple[str, float]]:
     order = np.argsort(-np.abs(values), kind="stable")
     kept = [j for j in order[:n] if values[j] != 0]
-    steps = [(f"{told.feature_names[j]} = {told.shown(row, j)}", float(values[j])) for j in kept]
+    steps = [
+        (f"{told.feature_names[j]} = {told.shown(row, j)}", float(values[j]))
+        for j in kept
+    ]
     rest = float(values.sum() - values[kept].sum())
-    return [*steps, ("all other columns", rest)] if len(order) > len(kept) and rest else steps or [("no column", 0.0)]
+    return (
+        [*steps, ("all other columns", rest)]
+        if len(order) > len(kept) and rest
+        else steps or [("no column", 0.0)]
+    )
 
 
 def _shown(it: Subject, row: int) -> str:
-    p, booster = it.prediction[row], it.booster
+    p = it.prediction[row]
+    booster = it.booster
     truth = escape(str(it.y[row]))
     if booster.classes is not None and booster.n_outputs == 1:
         return f"Probability of {escape(str(booster.classes[1]))}: <strong>{p:.3f}</strong>; in truth {truth}"
@@ -399,13 +587,19 @@ def _picker(what: str, blocks: list[tuple[str, str]]) -> str:
 def _model(it: Subject) -> str:
     booster, fingerprint = it.booster, it.booster.fingerprint()
     about = [
-        ["objective", escape(booster.objective)], ["rounds", f"{booster.n_rounds:,}"],
-        ["trees", f"{booster.trees.n_trees:,}"], ["leaves", f"{int((booster.trees.left == 0).sum()):,}"],
-        ["linear leaves", "yes" if booster.linear else "no"], ["columns", f"{booster.n_columns:,}"],
+        ["objective", escape(booster.objective)],
+        ["rounds", f"{booster.n_rounds:,}"],
+        ["trees", f"{booster.trees.n_trees:,}"],
+        ["leaves", f"{int((booster.trees.left == 0).sum()):,}"],
+        ["linear leaves", "yes" if booster.linear else "no"],
+        ["columns", f"{booster.n_columns:,}"],
         ["fingerprint of the model", f"<code>{fingerprint}</code>"],
-        ["fingerprint of its training data", f"<code>{escape(booster.data_fingerprint) or '–'}</code>"],
+        [
+            "fingerprint of its training data",
+            f"<code>{escape(booster.data_fingerprint) or '–'}</code>",
+        ],
         ["Sapwood", escape(__version__)],
-    ]  # fmt: skip
+    ]
     params = dict(sorted(booster.params.items()))
     listed = escape(json.dumps(params, indent=2, default=str), lines=True)
     chosen = ""
@@ -422,7 +616,8 @@ def _model(it: Subject) -> str:
         lines=True,
     )
     return (
-        table(["", ""], about, "about") + chosen
+        table(["", ""], about, "about")
+        + chosen
         + f"<h3>How to check that this is the model</h3><pre>{code}</pre>"
         + f"<details><summary>All parameters</summary><pre>{listed}</pre></details>"
-    )  # fmt: skip
+    )

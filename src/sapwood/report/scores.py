@@ -1,4 +1,5 @@
-"""Scores of a model with 95 % intervals, beside those of a guess that looks at no column.
+"""Scores of a model with 95 % intervals, beside those of a guess that looks at no
+column.
 
 In: labels and predictions. Out: a list of `Score`.
 """
@@ -33,7 +34,8 @@ class Score:
     value: float
     low: float  # of a 95 % interval
     high: float
-    baseline: float | None  # of a guess that looks at no column; None where it has no meaning
+    # of a guess that looks at no column; None where it has no meaning
+    baseline: float | None
     higher_is_better: bool
 
 
@@ -52,8 +54,12 @@ def metrics_of(booster: Booster) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in (own, *usual) if name))
 
 
-def scores(booster: Booster, y: Any, prediction: Floats, names: tuple[str, ...] = ()) -> list[Score]:
-    """Every metric of `names`, by default those that suit the model; one that cannot be measured is left out."""
+def scores(
+    booster: Booster, y: Any, prediction: Floats, names: tuple[str, ...] = ()
+) -> list[Score]:
+    """Every metric of `names`, by default those that suit the model; one that cannot be
+    measured is left out.
+    """
     label = labels_of(booster, y, len(prediction))
     label = label[:, 0] if label.ndim == 2 and label.shape[1] == 1 else label
     guess = _guess(booster, label, prediction)
@@ -72,29 +78,57 @@ def scores(booster: Booster, y: Any, prediction: Floats, names: tuple[str, ...] 
             baseline = one(label, guess, None)
         except ValueError:
             baseline = None
-        found.append(Score(one.name, value, value - Z * error, value + Z * error, baseline, one.higher_is_better))
+        found.append(
+            Score(
+                one.name,
+                value,
+                value - Z * error,
+                value + Z * error,
+                baseline,
+                one.higher_is_better,
+            )
+        )
     return found
 
 
 def _guess(booster: Booster, label: Floats, prediction: Floats) -> Floats:
-    """The best constant prediction: shares of classes, or the mean (the median for absolute errors)."""
+    """The best constant prediction: shares of classes, or the mean (the median for
+    absolute errors).
+    """
     if booster.link in metrics.CLASSES:
-        share = np.bincount(label.astype(np.int64), minlength=booster.n_outputs) / max(1, len(label))
+        share = np.bincount(label.astype(np.int64), minlength=booster.n_outputs) / max(
+            1, len(label)
+        )
         return np.tile(share, (len(label), 1))
     if booster.objective in ("absolute_error", "mape"):
         middle = np.median(label, axis=0)
-    elif booster.objective == "quantile" and not isinstance(level := booster.fields["quantile_alpha"], list):
-        middle = np.quantile(label, level, axis=0)  # labels are far from the largest numbers
+    elif booster.objective == "quantile" and not isinstance(
+        level := booster.fields["quantile_alpha"], list
+    ):
+        # labels are far from the largest numbers
+        middle = np.quantile(label, level, axis=0)
     else:
         middle = label.mean(axis=0)
-    return np.broadcast_to(middle, prediction.shape).astype(np.float64) if np.ndim(middle) in (0, 1) else label
+    return (
+        np.broadcast_to(middle, prediction.shape).astype(np.float64)
+        if np.ndim(middle) in (0, 1)
+        else label
+    )
 
 
-def _error(one: metrics.Metric, label: Floats, prediction: Floats, value: float) -> float:
+def _error(
+    one: metrics.Metric, label: Floats, prediction: Floats, value: float
+) -> float:
     """The standard error of a metric over the draw of rows."""
     rows = ROWS.get(one.name)
     flat = label.ndim == 1
-    if rows is not None and flat and (prediction.ndim == 1 or one.name in ("logloss", "multi_logloss", "accuracy")):
+    if (
+        rows is not None
+        and flat
+        and (
+            prediction.ndim == 1 or one.name in ("logloss", "multi_logloss", "accuracy")
+        )
+    ):
         per_row = rows(label, prediction)
         error = standard_error(per_row)
         if one.name == "rmse":  # the root of a mean: the delta method
@@ -108,7 +142,8 @@ def _error(one: metrics.Metric, label: Floats, prediction: Floats, value: float)
     draws = []
     rng = np.random.default_rng(0)
     for _ in range(N_BOOTSTRAP):
-        drawn = rng.integers(0, len(label), len(label))  # integers: draws of counts would go through libm
+        # integers: draws of counts would go through libm
+        drawn = rng.integers(0, len(label), len(label))
         weight = np.bincount(drawn, minlength=len(label)).astype(np.float64)
         try:
             draws.append(one(label, prediction, weight))
@@ -120,8 +155,12 @@ def _error(one: metrics.Metric, label: Floats, prediction: Floats, value: float)
 def _log_loss(label: Floats, prediction: Floats) -> Floats:
     tiny = np.finfo(np.float64).tiny
     if prediction.ndim == 1:
-        return -elementary.log(np.maximum(np.where(label == 1, prediction, 1 - prediction), tiny))
-    return -elementary.log(np.maximum(prediction[np.arange(len(label)), label.astype(np.int64)], tiny))
+        return -elementary.log(
+            np.maximum(np.where(label == 1, prediction, 1 - prediction), tiny)
+        )
+    return -elementary.log(
+        np.maximum(prediction[np.arange(len(label)), label.astype(np.int64)], tiny)
+    )
 
 
 def _hits(label: Floats, prediction: Floats) -> Floats:
@@ -129,7 +168,8 @@ def _hits(label: Floats, prediction: Floats) -> Floats:
     return np.asarray(chosen == label, np.float64)
 
 
-ROWS: dict[str, Callable[[Floats, Floats], Floats]] = {  # metrics that are means over rows, or a function of such
+# metrics that are means over rows, or a function of such
+ROWS: dict[str, Callable[[Floats, Floats], Floats]] = {
     "logloss": _log_loss,
     "multi_logloss": _log_loss,
     "accuracy": _hits,
@@ -145,12 +185,20 @@ ROWS: dict[str, Callable[[Floats, Floats], Floats]] = {  # metrics that are mean
 
 def _auc_error(label: Floats, prediction: Floats) -> float:
     """DeLong's standard error of the area under the ROC curve, through mid-ranks."""
-    ones, zeros = prediction[label == 1], prediction[label == 0]
+    ones = prediction[label == 1]
+    zeros = prediction[label == 0]
     if len(ones) < 2 or len(zeros) < 2:
         return 0.0
-    sorted_zeros, sorted_ones = np.sort(zeros), np.sort(ones)
-    place = (np.searchsorted(sorted_zeros, ones, "left") + np.searchsorted(sorted_zeros, ones, "right")) / 2
+    sorted_zeros = np.sort(zeros)
+    sorted_ones = np.sort(ones)
+    place = (
+        np.searchsorted(sorted_zeros, ones, "left")
+        + np.searchsorted(sorted_zeros, ones, "right")
+    ) / 2
     v1 = place / len(zeros)  # of each positive row: the share of negative rows below it
-    place = (np.searchsorted(sorted_ones, zeros, "left") + np.searchsorted(sorted_ones, zeros, "right")) / 2
+    place = (
+        np.searchsorted(sorted_ones, zeros, "left")
+        + np.searchsorted(sorted_ones, zeros, "right")
+    ) / 2
     v0 = 1 - place / len(ones)
     return sqrt(float(v1.var(ddof=1)) / len(ones) + float(v0.var(ddof=1)) / len(zeros))

@@ -1,4 +1,5 @@
-"""Quantiles and histograms of numbers of any size: no difference between two of them overflows.
+"""Quantiles and histograms of numbers of any size: no difference between two of them
+overflows.
 
 In: finite numbers. Out: their quantiles; how many of them are between edges.
 """
@@ -22,8 +23,11 @@ def quantiles(values: Floats, levels: float | Sequence[float] | Floats) -> Any:
 
 
 def histogram(values: Floats, n: int) -> tuple[NDArray[np.int64], Floats]:
-    """How many values lie in each of `n` intervals of one width, and the n + 1 edges; one interval if all are equal."""
-    low, high = float(values.min()), float(values.max())
+    """How many values lie in each of `n` intervals of one width, and the n + 1 edges;
+    one interval if all are equal.
+    """
+    low = float(values.min())
+    high = float(values.max())
     unit = _unit(values)
     width = unit * high - unit * low
     if width == 0:

@@ -12,7 +12,9 @@ from sapwood.model.booster import Booster
 from sapwood.report.svg import number, short
 
 MAX_DEPTH = 5
-CELL, HIGH = 168, 46  # of a level and of a leaf, in pixels
+# of a level and of a leaf, in pixels
+CELL = 168
+HIGH = 46
 
 
 def browser(booster: Booster, most: int) -> str:
@@ -21,7 +23,9 @@ def browser(booster: Booster, most: int) -> str:
     if n == 0:
         return "<p>The model has no trees.</p>"
     first = list(range(min(n, most // 2)))
-    chosen = sorted({*first, *np.linspace(0, n - 1, min(n, most - len(first))).astype(int).tolist()})
+    chosen = sorted(
+        {*first, *np.linspace(0, n - 1, min(n, most - len(first))).astype(int).tolist()}
+    )
     blocks = []
     for k, index in enumerate(chosen):
         name = f"tree {index}, round {index // booster._per_round}"
@@ -61,9 +65,12 @@ def drawn(booster: Booster, index: int) -> str:
 
     place(0, 0)
     reach = float(np.abs(one.value).max()) or 1.0
-    n_ends, deepest = next(ends), max(depth for depth, _ in places.values())
-    width, height = (deepest + 1) * CELL + 10, n_ends * HIGH + 8
-    lines, boxes = [], []
+    n_ends = next(ends)
+    deepest = max(depth for depth, _ in places.values())
+    width = (deepest + 1) * CELL + 10
+    height = n_ends * HIGH + 8
+    lines = []
+    boxes = []
     for node, (depth, y) in sorted(places.items()):
         share = float(weight[node]) / total
         left = int(one.left[node])
@@ -73,38 +80,63 @@ def drawn(booster: Booster, index: int) -> str:
                 (left, bool(one.missing_left[node] & 1)),
                 (left + 1, not one.missing_left[node] & 1),
             ):
-                lines.append(_branch(places[node], places[child], float(weight[child]) / total, missing))
+                lines.append(
+                    _branch(
+                        places[node],
+                        places[child],
+                        float(weight[child]) / total,
+                        missing,
+                    )
+                )
         boxes.append(_box(booster, one, node, (depth, y), share, inner, reach))
     view = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     return f'<svg {view} role="img" aria-label="tree {index}" class="tree">{"".join(lines)}{"".join(boxes)}</svg>'
 
 
-def _branch(parent: tuple[int, float], child: tuple[int, float], share: float, missing: bool) -> str:
-    x0, y0 = parent[0] * CELL + CELL - 24, parent[1] * HIGH + HIGH / 2
-    x1, y1 = child[0] * CELL + 6, child[1] * HIGH + HIGH / 2
+def _branch(
+    parent: tuple[int, float], child: tuple[int, float], share: float, missing: bool
+) -> str:
+    x0 = parent[0] * CELL + CELL - 24
+    y0 = parent[1] * HIGH + HIGH / 2
+    x1 = child[0] * CELL + 6
+    y1 = child[1] * HIGH + HIGH / 2
     middle = (x0 + x1) / 2
     path = f"M{x0:.0f},{y0:.0f} C{middle:.0f},{y0:.0f} {middle:.0f},{y1:.0f} {x1:.0f},{y1:.0f}"
     mark = f'<circle class="fill c2" cx="{middle:.0f}" cy="{(y0 + y1) / 2:.0f}" r="3.5"><title>missing</title></circle>'
-    return f'<path class="branch" d="{path}" stroke-width="{1 + 9 * share:.1f}"/>' + (mark if missing else "")
+    return f'<path class="branch" d="{path}" stroke-width="{1 + 9 * share:.1f}"/>' + (
+        mark if missing else ""
+    )
 
 
 def _box(
-    booster: Booster, one: Any, node: int, place: tuple[int, float], share: float, inner: bool, reach: float
+    booster: Booster,
+    one: Any,
+    node: int,
+    place: tuple[int, float],
+    share: float,
+    inner: bool,
+    reach: float,
 ) -> str:
-    x, y = place[0] * CELL + 6, place[1] * HIGH + 5
-    w, h = CELL - 30, HIGH - 10
+    x = place[0] * CELL + 6
+    y = place[1] * HIGH + 5
+    w = CELL - 30
+    h = HIGH - 10
     if inner:
         upper, lower = _condition(booster, one, node)
         style = 'class="node"'
     elif one.left[node]:
-        upper, lower, style = "deeper splits" if share else "no rows", "", 'class="node deeper"'
+        upper = "deeper splits" if share else "no rows"
+        lower = ""
+        style = 'class="node deeper"'
     else:
         value = float(one.value[node])
-        upper, lower = f"{value:+.4g}", ""
+        upper = f"{value:+.4g}"
+        lower = ""
         if one.linear is not None:
             n_terms = len(one.linear.slice(node, node + 1).linear_coef) - 1
             lower = f"linear in {n_terms} columns, " if n_terms > 0 else ""
-        side, depth_of_color = "up" if value > 0 else "down", 0.12 + 0.55 * abs(value) / reach
+        side = "up" if value > 0 else "down"
+        depth_of_color = 0.12 + 0.55 * abs(value) / reach
         style = f'class="node leaf {side}" style="fill-opacity:{depth_of_color:.2f}"'
     percent = f"{100 * share:.2g} %" if share < 1 else "100 %"
     lower = f"{lower} {percent}" if inner else f"{lower}{percent} of rows"
@@ -120,7 +152,9 @@ def _condition(booster: Booster, one: Any, node: int) -> tuple[str, str]:
     column = int(one.column[node])
     name = booster.internal_names[column]
     if one.set[node] >= 0:
-        labels = [booster._labelled[column].label(code) for code in one.codes(node).tolist()]
+        labels = [
+            booster._labelled[column].label(code) for code in one.codes(node).tolist()
+        ]
         if not labels:
             return name, "missing?"
         more = f" +{len(labels) - 1}" if len(labels) > 1 else ""

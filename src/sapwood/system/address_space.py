@@ -1,9 +1,12 @@
-"""Whether the libraries that Sapwood needs can be loaded, where the address space or the threads are limited.
+"""Whether the libraries that Sapwood needs can be loaded, where the address space or
+the threads are limited.
 
-In: which libraries. Out: nothing, or a MemoryError in one sentence, before a library would end the process.
+In: which libraries. Out: nothing, or a MemoryError in one sentence, before a library
+would end the process.
 
-OpenBLAS, in NumPy and in SciPy, takes memory for each of its threads when it is loaded. Where it gets none it ends the
-process, sends it SIGINT, or waits for ever, so the space is measured before (`ulimit -v`, RLIMIT_AS).
+OpenBLAS, in NumPy and in SciPy, takes memory for each of its threads when it is loaded.
+Where it gets none it ends the process, sends it SIGINT, or waits for ever, so the space
+is measured before (`ulimit -v`, RLIMIT_AS).
 """
 
 import os
@@ -12,19 +15,27 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Bytes of address space that imports take with one thread of OpenBLAS, and for each further thread. Measured with NumPy
-# 2.4, SciPy 1.17 and scikit-learn 1.9 on Linux: 112, 379 and 43 MB.
+# Bytes of address space that imports take with one thread of OpenBLAS, and for each
+# further thread. Measured with NumPy 2.4, SciPy 1.17 and scikit-learn 1.9 on Linux:
+# 112, 379 and 43 MB.
 NUMPY_BYTES = 130_000_000
 SKLEARN_BYTES = 420_000_000
 THREAD_BYTES = 46_000_000
 MAX_BLAS_THREADS = 64  # as the wheels of NumPy and SciPy are built
-THREAD_NAMES = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")  # in the order that OpenBLAS reads them
+# in the order that OpenBLAS reads them
+THREAD_NAMES = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
 # What the loader says where it gets no memory.
-LOADER_WORDS = ("failed to map segment", "cannot allocate memory", "cannot apply additional memory protection")
+LOADER_WORDS = (
+    "failed to map segment",
+    "cannot allocate memory",
+    "cannot apply additional memory protection",
+)
 
 
 def free_bytes() -> int | None:
-    """How far the address space may still grow; None where it is not limited, or where that is not known."""
+    """How far the address space may still grow; None where it is not limited, or where
+    that is not known.
+    """
     try:
         import resource  # there is none on Windows
     except ImportError:
@@ -50,7 +61,9 @@ def blas_threads() -> int:
 
 
 def needed_bytes(estimators: bool, n_threads: int) -> int:
-    """The address space that the libraries take which are not loaded yet; `estimators`: SciPy and scikit-learn too."""
+    """The address space that the libraries take which are not loaded yet; `estimators`:
+    SciPy and scikit-learn too.
+    """
     further = (n_threads - 1) * THREAD_BYTES
     n_bytes = 0
     if "numpy" not in sys.modules:
@@ -63,9 +76,11 @@ def needed_bytes(estimators: bool, n_threads: int) -> int:
 
 @contextmanager
 def loading(estimators: bool = False) -> Iterator[None]:
-    """Load libraries in this block: a MemoryError says so where the address space is too small for them.
+    """Load libraries in this block: a MemoryError says so where the address space is
+    too small for them.
 
-    Where there is room for one thread of OpenBLAS, but not for all, OpenBLAS gets one: it computes no model.
+    Where there is room for one thread of OpenBLAS, but not for all, OpenBLAS gets one:
+    it computes no model.
     """
     free = free_bytes()
     n_threads = blas_threads()
@@ -74,7 +89,9 @@ def loading(estimators: bool = False) -> Iterator[None]:
         yield
         return
     if free is not None:
-        single = single or (n_threads > 1 and free < needed_bytes(estimators, n_threads))
+        single = single or (
+            n_threads > 1 and free < needed_bytes(estimators, n_threads)
+        )
         _check(estimators, free, 1 if single else n_threads)
     before = os.environ.get(THREAD_NAMES[0])
     if single:
@@ -93,7 +110,9 @@ def loading(estimators: bool = False) -> Iterator[None]:
 
 
 def threads_can_start(n_threads: int) -> bool:
-    """Whether the system starts as many threads now; it is tried only where their number is limited."""
+    """Whether the system starts as many threads now; it is tried only where their
+    number is limited.
+    """
     try:
         import resource  # there is none on Windows
     except ImportError:
@@ -130,7 +149,9 @@ def _check(estimators: bool, free: int, n_threads: int) -> None:
 def _is_lack_of_memory(cause: BaseException | None) -> bool:
     """Whether the loader, or what it loaded, got no memory."""
     while cause is not None:
-        if isinstance(cause, MemoryError) or any(words in str(cause).lower() for words in LOADER_WORDS):
+        if isinstance(cause, MemoryError) or any(
+            words in str(cause).lower() for words in LOADER_WORDS
+        ):
             return True
         cause = cause.__cause__ or cause.__context__
     return False

@@ -1,9 +1,11 @@
 """Child processes: isolated interpreters with limits.
 
-In: a program and its arguments. Out: what it printed, or an error; nothing of the caller's folder is imported.
+In: a program and its arguments. Out: what it printed, or an error; nothing of the
+caller's folder is imported.
 
-A child does not see PYTHONPATH, nor the folder that the parent works in (`-E`, `-P`): a `catboost.py` beside a model
-that somebody has downloaded is never executed. It works in a folder of its own, which vanishes with it.
+A child does not see PYTHONPATH, nor the folder that the parent works in (`-E`, `-P`): a
+`catboost.py` beside a model that somebody has downloaded is never executed. It works in
+a folder of its own, which vanishes with it.
 """
 
 import os
@@ -14,7 +16,8 @@ from pathlib import Path
 
 from sapwood.system.folders import own_folder
 
-PACKAGE_FOLDER = Path(__file__).resolve().parents[2]  # the folder that holds the package
+# the folder that holds the package
+PACKAGE_FOLDER = Path(__file__).resolve().parents[2]
 START = """\
 import sys
 n_bytes = int(sys.argv.pop(1))
@@ -67,10 +70,21 @@ def run(
         Variables beside those of this process.
     """
     if not sys.executable:
-        raise ChildError("this Python does not know its own program (sys.executable is empty)")
+        raise ChildError(
+            "this Python does not know its own program (sys.executable is empty)"
+        )
     source = START + imports + "\n" + LIMIT + program
     package_folder = os.fspath(PACKAGE_FOLDER) if with_package else ""
-    command = [sys.executable, "-E", "-P", "-c", source, str(n_bytes), package_folder, *arguments]
+    command = [
+        sys.executable,
+        "-E",
+        "-P",
+        "-c",
+        source,
+        str(n_bytes),
+        package_folder,
+        *arguments,
+    ]
     with own_folder() as new:
         try:
             ended = subprocess.run(
@@ -89,6 +103,8 @@ def run(
         except OSError as cause:
             raise ChildError(f"no process could be started: {cause}") from cause
     if ended.returncode:
-        lines = ended.stderr.strip().splitlines() or [f"it ended with status {ended.returncode}"]
+        lines = ended.stderr.strip().splitlines() or [
+            f"it ended with status {ended.returncode}"
+        ]
         raise ChildError(lines[-1][:200])
     return ended.stdout

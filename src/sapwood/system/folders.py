@@ -1,8 +1,10 @@
 """Folders and temporary files of ours: made, marked, cleared.
 
-In: a path. Out: a folder that nobody but this package has filled; or an error, and nothing is touched.
+In: a path. Out: a folder that nobody but this package has filled; or an error, and
+nothing is touched.
 
-Only what carries our mark is ever cleared, file by file and by known names. A link is never followed.
+Only what carries our mark is ever cleared, file by file and by known names. A link is
+never followed.
 """
 
 import os
@@ -24,7 +26,9 @@ MARK_TEXT = "Sapwood has made this folder. It replaces and removes the files tha
 
 
 def temporary_folder() -> "tempfile.TemporaryDirectory[str]":
-    """Make a folder with a name that nobody can foresee; it is removed with the object."""
+    """Make a folder with a name that nobody can foresee; it is removed with the
+    object.
+    """
     return tempfile.TemporaryDirectory(prefix="sapwood-")
 
 
@@ -37,7 +41,9 @@ def own_folder() -> Iterator[Path]:
 
 @dataclass(frozen=True)
 class TemporaryCopy:
-    """A copy of a stream in a file that nobody else can open, where the system allows that; it vanishes with us."""
+    """A copy of a stream in a file that nobody else can open, where the system allows
+    that; it vanishes with us.
+    """
 
     file: BinaryIO
     path: Path
@@ -66,7 +72,8 @@ def temporary_copy(stream: BinaryIO, ending: str) -> TemporaryCopy:
 
 
 def make_marked(folder: Path) -> None:
-    """Make a folder with our mark; one that is there already must be empty or have the mark.
+    """Make a folder with our mark; one that is there already must be empty or have the
+    mark.
 
     Anything else belongs to somebody else: a folder with other files, a file, a link.
     """
@@ -74,9 +81,13 @@ def make_marked(folder: Path) -> None:
         folder.mkdir()
     status = os.lstat(folder)
     if not stat.S_ISDIR(status.st_mode):
-        raise DataError(f"{folder} is not a folder of Sapwood; move it away, or give another path.")
+        raise DataError(
+            f"{folder} is not a folder of Sapwood; move it away, or give another path."
+        )
     if os.name == "posix" and status.st_uid != os.geteuid():
-        raise DataError(f"{folder} belongs to another user; move it away, or give another path.")
+        raise DataError(
+            f"{folder} belongs to another user; move it away, or give another path."
+        )
     if is_marked(folder):
         return
     if any(folder.iterdir()):
@@ -91,21 +102,34 @@ def is_marked(folder: Path) -> bool:
     """Whether a folder has our mark, as a file and not as a link."""
     try:
         with open_inside(folder / MARK, "rb") as file:
-            return bool(stat.S_ISREG(os.fstat(file.fileno()).st_mode) and file.read() == _mark_of(folder))
+            return bool(
+                stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+                and file.read() == _mark_of(folder)
+            )
     except OSError:
         return False
 
 
 def _mark_of(folder: Path) -> bytes:
-    """The mark of a folder, which names its place on the disk: a copy from elsewhere, or from an archive, has none."""
+    """The mark of a folder, which names its place on the disk: a copy from elsewhere,
+    or from an archive, has none.
+    """
     status = os.lstat(folder)
     return f"{MARK_TEXT}\n{status.st_dev} {status.st_ino}\n".encode()
 
 
-def check_marked(folder: Path, files: Collection[str], numbered: Collection[str]) -> None:
-    """Raise where a folder with our mark holds anything but known files: a link, a pipe, a file with a second name."""
+def check_marked(
+    folder: Path, files: Collection[str], numbered: Collection[str]
+) -> None:
+    """Raise where a folder with our mark holds anything but known files: a link, a
+    pipe, a file with a second name.
+    """
     expected = {*files, MARK}
-    foreign = [path for path in _paths_inside(folder, numbered) if not _is_known(path, folder, expected, numbered)]
+    foreign = [
+        path
+        for path in _paths_inside(folder, numbered)
+        if not _is_known(path, folder, expected, numbered)
+    ]
     if foreign:
         raise DataError(
             f"{folder} holds {foreign[0].relative_to(folder)}, which is not of Sapwood, so the folder is not used; "
@@ -114,9 +138,14 @@ def check_marked(folder: Path, files: Collection[str], numbered: Collection[str]
 
 
 def clear_marked(
-    folder: Path, files: Collection[str], numbered: Collection[str], *, others: Collection[str] = ()
+    folder: Path,
+    files: Collection[str],
+    numbered: Collection[str],
+    *,
+    others: Collection[str] = (),
 ) -> None:
-    """Remove known files of a folder with our mark; raise, and remove nothing, where it holds unknown ones.
+    """Remove known files of a folder with our mark; raise, and remove nothing, where it
+    holds unknown ones.
 
     Parameters
     ----------
@@ -130,7 +159,9 @@ def clear_marked(
         Names of files that may be there, and stay.
     """
     if not is_marked(folder):
-        raise DataError(f"{folder} is not a folder of Sapwood, so nothing in it is removed; give another path.")
+        raise DataError(
+            f"{folder} is not a folder of Sapwood, so nothing in it is removed; give another path."
+        )
     check_marked(folder, (*files, *others), numbered)
     for path in _paths_inside(folder, numbered):
         if path.name in files or path.parent != folder or LEFTOVER.fullmatch(path.name):
@@ -149,7 +180,9 @@ def _paths_inside(folder: Path, numbered: Collection[str]) -> list[Path]:
     return inside
 
 
-def _is_known(path: Path, folder: Path, expected: Collection[str], numbered: Collection[str]) -> bool:
+def _is_known(
+    path: Path, folder: Path, expected: Collection[str], numbered: Collection[str]
+) -> bool:
     """Whether a path in a marked folder is one that this package makes there."""
     status = os.lstat(path)
     if path.parent == folder and path.name in numbered:
@@ -167,7 +200,9 @@ def make_inside(folder: Path) -> None:
 
 
 def open_inside(path: Path, mode: str) -> IO[Any]:
-    """Open a file in a folder of ours: no link is followed, and no pipe is waited for."""
+    """Open a file in a folder of ours: no link is followed, and no pipe is waited
+    for.
+    """
     return open(path, mode, opener=_no_follow)
 
 

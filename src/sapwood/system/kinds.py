@@ -1,9 +1,12 @@
-"""What kind of file an output is, so that a file of a user is never replaced by something else.
+"""What kind of file an output is, so that a file of a user is never replaced by
+something else.
 
-In: a path, and the kind of file that will be written there. Out: nothing, or an error before anything is lost.
+In: a path, and the kind of file that will be written there. Out: nothing, or an error
+before anything is lost.
 
-An existing file is replaced only if it is empty or of the same kind: a model replaces a model, and never a table. Every
-kind has a mark by which its files are known; a kind that holds rows is known by its columns.
+An existing file is replaced only if it is empty or of the same kind: a model replaces a
+model, and never a table. Every kind has a mark by which its files are known; a kind
+that holds rows is known by its columns.
 """
 
 import os
@@ -46,10 +49,17 @@ class Endings(Enum):
 
     OF_KIND = auto()  # those of the kind: on the command line
     NOT_OF_ANOTHER = auto()  # all but those of other kinds: in Python
-    ANY = auto()  # for functions with the names of other libraries, whose users have other endings
+    # for functions with the names of other libraries, whose users have other endings
+    ANY = auto()
 
 
-def check(path: str | os.PathLike[str], kind: Kind, *, force: bool, endings: Endings = Endings.NOT_OF_ANOTHER) -> None:
+def check(
+    path: str | os.PathLike[str],
+    kind: Kind,
+    *,
+    force: bool,
+    endings: Endings = Endings.NOT_OF_ANOTHER,
+) -> None:
     """Raise if a file of this kind may not be written to a path.
 
     Parameters
@@ -66,18 +76,24 @@ def check(path: str | os.PathLike[str], kind: Kind, *, force: bool, endings: End
     if type(force) is not bool:
         raise ParameterError(f"force={force!r} is neither True nor False.")
     if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
-        raise ParameterError(f"path={path!r} is not the path of a file; give a text or a pathlib.Path.")
+        raise ParameterError(
+            f"path={path!r} is not the path of a file; give a text or a pathlib.Path."
+        )
     if is_written_into(path):
         return
     target = Path(path)
     if kind.is_named and target.suffix.lower() not in kind.endings:
-        raise ParameterError(f"{target}: the name of {kind.name} ends in {' or '.join(kind.endings)}.")
+        raise ParameterError(
+            f"{target}: the name of {kind.name} ends in {' or '.join(kind.endings)}."
+        )
     if force:
         return
     how_to_force = "say --force" if endings is Endings.OF_KIND else "give force=True"
     if not _is_good_ending(target.suffix.lower(), kind, endings):
         owner = OWNERS.get(target.suffix.lower())
-        meaning = "" if owner is None else f" ({target.suffix} is the ending of {owner})"
+        meaning = (
+            "" if owner is None else f" ({target.suffix} is the ending of {owner})"
+        )
         raise ParameterError(
             f"{target}: the name of {kind.name} ends in {' or '.join(kind.endings)}{meaning}. Choose such a name, or "
             f"{how_to_force}."
@@ -116,7 +132,9 @@ def head(path: Path) -> bytes:
 
 
 def _container(name: str) -> Callable[[Path], bool]:
-    """Whether a file is a container of a kind; its kind stands at the end of a header of any length."""
+    """Whether a file is a container of a kind; its kind stands at the end of a header
+    of any length.
+    """
     mark = f'\\"kind\\":\\"{name}\\"'.encode()
 
     def is_same(path: Path) -> bool:
@@ -145,16 +163,45 @@ XGBOOST_JSON = Kind("a model as XGBoost's JSON", (".json",), _marked(JSON_MARK))
 ONNX = Kind("a model as ONNX", (".onnx",), _marked(ONNX_MARK))
 SETTINGS = Kind("settings of sapwood tune", (".toml",), _marked(TOML_MARK))
 TABLE_ENDINGS = (
-    ".csv", ".tsv", ".tab", ".txt", ".parquet", ".pq", ".feather", ".arrow", ".ipc", ".jsonl", ".ndjson", ".xlsx",
-    ".xls", ".db", ".sqlite", ".duckdb",
-)  # fmt: skip
-PROGRAM_ENDINGS = (".py", ".ipynb", ".sh", ".md", ".rst", ".cpp", ".h", ".yaml", ".yml", ".pdf", ".docx", ".zip")
+    ".csv",
+    ".tsv",
+    ".tab",
+    ".txt",
+    ".parquet",
+    ".pq",
+    ".feather",
+    ".arrow",
+    ".ipc",
+    ".jsonl",
+    ".ndjson",
+    ".xlsx",
+    ".xls",
+    ".db",
+    ".sqlite",
+    ".duckdb",
+)
+PROGRAM_ENDINGS = (
+    ".py",
+    ".ipynb",
+    ".sh",
+    ".md",
+    ".rst",
+    ".cpp",
+    ".h",
+    ".yaml",
+    ".yml",
+    ".pdf",
+    ".docx",
+    ".zip",
+)
 
 # The endings that say what a file is, and what it is then.
 OWNERS: dict[str, str] = {
     **dict.fromkeys(TABLE_ENDINGS, "a table"),
     **dict.fromkeys(PROGRAM_ENDINGS, "another kind of file"),
     **{
-        ending: kind.name for kind in (MODEL, REPORT, C_SOURCE, XGBOOST_JSON, ONNX, SETTINGS) for ending in kind.endings
+        ending: kind.name
+        for kind in (MODEL, REPORT, C_SOURCE, XGBOOST_JSON, ONNX, SETTINGS)
+        for ending in kind.endings
     },
 }

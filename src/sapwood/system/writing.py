@@ -1,6 +1,7 @@
 """The one writer of files.
 
-In: a path, and bytes. Out: the file with the old content or with the new one, whole, whenever the program ends.
+In: a path, and bytes. Out: the file with the old content or with the new one, whole,
+whenever the program ends.
 
 The promise to a user:
 
@@ -28,7 +29,8 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 LEFTOVER = re.compile(r"\.sapwood-[0-9a-f]{16}\.part")
-LEFTOVER_SECONDS = 60.0  # a younger file may belong to a process that has not locked it yet
+# a younger file may belong to a process that has not locked it yet
+LEFTOVER_SECONDS = 60.0
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 # Paths of files that this process has open already.
@@ -44,7 +46,9 @@ def write(path: str | os.PathLike[str], raw: bytes) -> None:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Give a file to write into, which takes the place of the path when the block ends, and vanishes if it fails."""
+    """Give a file to write into, which takes the place of the path when the block ends,
+    and vanishes if it fails.
+    """
     given = os.fspath(path)
     target = Path(os.path.realpath(given))
     beside = target.with_name(f".sapwood-{secrets.token_hex(8)}.part")
@@ -57,21 +61,35 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with _replaced(target, beside, old) as file:
             yield file
     except OSError as cause:
-        if cause.filename not in (None, given, os.fspath(target), os.fspath(beside), os.fspath(target.parent)):
+        if cause.filename not in (
+            None,
+            given,
+            os.fspath(target),
+            os.fspath(beside),
+            os.fspath(target.parent),
+        ):
             raise  # the block failed at a file of its own
         raise OSError(cause.errno, cause.strerror or str(cause), given) from cause
 
 
 def is_written_into(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is a pipe or a device, which is written into, and not a file, which is replaced."""
+    """Whether a path is a pipe or a device, which is written into, and not a file,
+    which is replaced.
+    """
     if _open_descriptor(os.fspath(path)) is not None:
         return True
     status = _status(path)
-    return status is not None and not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode)
+    return (
+        status is not None
+        and not stat.S_ISREG(status.st_mode)
+        and not stat.S_ISDIR(status.st_mode)
+    )
 
 
 def _open_descriptor(path: str) -> int | None:
-    """The number of the open file that a path such as /dev/stdout means; None for every other path."""
+    """The number of the open file that a path such as /dev/stdout means; None for every
+    other path.
+    """
     match = OPEN_FILE.fullmatch(path)
     return int(match[1]) if match else STANDARD_STREAMS.get(path)
 
@@ -91,7 +109,9 @@ def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
 
 
 @contextmanager
-def _replaced(target: Path, beside: Path, old: os.stat_result | None) -> Iterator[BinaryIO]:
+def _replaced(
+    target: Path, beside: Path, old: os.stat_result | None
+) -> Iterator[BinaryIO]:
     """Give a new file beside the target, which gets the target's name at the end."""
     if old is not None:
         _check_replaceable(target, old)
@@ -113,20 +133,29 @@ def _replaced(target: Path, beside: Path, old: os.stat_result | None) -> Iterato
 
 
 def _check_replaceable(target: Path, old: os.stat_result) -> None:
-    """Raise for a folder, and for a file that may not be written: a replacement would ignore its mode."""
+    """Raise for a folder, and for a file that may not be written: a replacement would
+    ignore its mode.
+    """
     if stat.S_ISDIR(old.st_mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(target))
+        raise IsADirectoryError(
+            errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(target)
+        )
     if not os.access(target, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(target))
+        raise PermissionError(
+            errno.EACCES, os.strerror(errno.EACCES), os.fspath(target)
+        )
 
 
 @contextmanager
 def _created(path: Path, old: os.stat_result | None) -> Iterator[BinaryIO]:
-    """Create a file that nobody else has; it has the mode and the owner of the old one."""
+    """Create a file that nobody else has; it has the mode and the owner of the old
+    one.
+    """
     mode = 0o666 if old is None else stat.S_IMODE(old.st_mode) & 0o666
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_FOLLOW | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags, mode), "w+b") as file:
-        if fcntl is not None:  # for as long as the file is open: no other process takes it for a leftover
+        # for as long as the file is open: no other process takes it for a leftover
+        if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX)
         if old is not None and os.name == "posix":
             _keep_owner(file.fileno(), old)
@@ -147,8 +176,9 @@ def _keep_owner(descriptor: int, old: os.stat_result) -> None:
 def remove_leftovers(folder: Path) -> None:
     """Remove what killed processes of this user have left in a folder while they wrote.
 
-    Such a file has a name that only this module gives, is a regular file, and is locked by nobody. It is opened without
-    waiting and without following links, so neither a pipe nor a link that somebody has planted does harm.
+    Such a file has a name that only this module gives, is a regular file, and is locked
+    by nobody. It is opened without waiting and without following links, so neither a
+    pipe nor a link that somebody has planted does harm.
     """
     if os.name != "posix":
         return
@@ -165,7 +195,10 @@ def _remove_leftover(path: Path) -> None:
         descriptor = os.open(path, os.O_RDONLY | NO_FOLLOW | NO_WAIT)
         try:
             status = os.fstat(descriptor)
-            if not _is_own_file(status) or time.time() - status.st_mtime <= LEFTOVER_SECONDS:
+            if (
+                not _is_own_file(status)
+                or time.time() - status.st_mtime <= LEFTOVER_SECONDS
+            ):
                 return
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             path.unlink()

@@ -1,4 +1,6 @@
-"""Splits by a set of codes: the kernels against NumPy, on every path and width of codes."""
+"""Splits by a set of codes: the kernels against NumPy, on every path and width of
+codes.
+"""
 
 import numpy as np
 import pytest
@@ -8,7 +10,8 @@ from sapwood.device import cpu
 
 @pytest.mark.usefixtures("isa")
 @pytest.mark.parametrize("n_bins", [3, 255, 256, 1000])
-@pytest.mark.parametrize("n_leaves", [4, 300])  # few: masks of 512 rows; many: row by row
+# few: masks of 512 rows; many: row by row
+@pytest.mark.parametrize("n_leaves", [4, 300])
 @pytest.mark.parametrize("missing_left", [0, 1])
 def test_apply_follows_sets(n_bins: int, n_leaves: int, missing_left: int) -> None:
     rng = np.random.default_rng(n_bins + n_leaves)
@@ -23,14 +26,22 @@ def test_apply_follows_sets(n_bins: int, n_leaves: int, missing_left: int) -> No
         node = 2 * split + 2
     inner = left > 0
     column = np.where(inner, np.arange(len(left)) // 2 % 2, -1).astype(np.int32)
-    sets = [np.flatnonzero(rng.random(n_bins) < 1 / n_leaves).astype(np.int32) for _ in range(n_splits)]
+    sets = [
+        np.flatnonzero(rng.random(n_bins) < 1 / n_leaves).astype(np.int32)
+        for _ in range(n_splits)
+    ]
     index = np.where(inner, np.cumsum(inner) - 1, -1).astype(np.int32)
     offset = np.cumsum([0, *map(len, sets)], dtype=np.int64)
-    sides, bins = np.full(len(left), missing_left, np.uint8) * inner, np.full(len(left), -1, np.int32)
-    found = cpu.apply(binned, column, bins, sides, left, index, offset, np.concatenate(sets), 2)
+    sides = np.full(len(left), missing_left, np.uint8) * inner
+    bins = np.full(len(left), -1, np.int32)
+    found = cpu.apply(
+        binned, column, bins, sides, left, index, offset, np.concatenate(sets), 2
+    )
     expected = np.zeros(len(x), np.int64)
     for u in np.flatnonzero(inner):
         value = x[:, column[u]]
-        goes_left = np.where(np.isnan(value), missing_left == 1, np.isin(value, sets[index[u]]))
+        goes_left = np.where(
+            np.isnan(value), missing_left == 1, np.isin(value, sets[index[u]])
+        )
         expected = np.where(expected == u, left[u] + ~goes_left, expected)
     np.testing.assert_array_equal(found, expected)

@@ -1,4 +1,6 @@
-"""The dictionary of a column of categories, in plain Python (NUMERICS, dictionaries)."""
+"""The dictionary of a column of categories, in plain Python (NUMERICS,
+dictionaries).
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +14,9 @@ MAX_BINS = 65_534
 
 
 def dictionary(values: Sequence[Any], weight: NDArray[np.float64] | None) -> list[Any]:
-    """The values, None apart, by what they count: the largest first, equal ones in order."""
+    """The values, None apart, by what they count: the largest first, equal ones in
+    order.
+    """
     counts = reference.weights(weight, len(values)).count
     total: dict[Any, int] = {}
     for value, count in zip(values, counts.tolist(), strict=True):
@@ -22,7 +26,9 @@ def dictionary(values: Sequence[Any], weight: NDArray[np.float64] | None) -> lis
 
 
 def codes(values: Sequence[Any], known: Sequence[Any]) -> list[int]:
-    """The code of every row; missing values, and those that are not known, have that of missing ones."""
+    """The code of every row; missing values, and those that are not known, have that of
+    missing ones.
+    """
     n_bins = max(1, min(len(known), MAX_BINS))
     place = {value: min(rank, n_bins - 1) for rank, value in enumerate(known)}
     return [place.get(value, n_bins) for value in values]

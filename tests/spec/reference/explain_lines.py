@@ -1,4 +1,5 @@
-"""The game behind explanations of linear leaves (docs/NUMERICS.md, "Explanations"), in plain Python.
+"""The game behind explanations of linear leaves (docs/NUMERICS.md, "Explanations"), in
+plain Python.
 
 In: a model, one of its trees, a row. Out: the worth of every set of known columns.
 """
@@ -10,16 +11,29 @@ from math import inf, isfinite, isnan
 from sapwood import Booster
 from spec.reference.explain import Coalition, Floats, Tree
 
-Line = dict[int, tuple[float, float]]  # column -> slope, and what the term is on average in the leaf
+# column -> slope, and what the term is on average in the leaf
+Line = dict[int, tuple[float, float]]
 
 
-def path_game(booster: Booster, index: int, row: Floats, by: str = "count") -> Callable[[Coalition], float]:
-    """The expected value of a tree where some columns are known: a term of a leaf counts if its column is."""
+def path_game(
+    booster: Booster, index: int, row: Floats, by: str = "count"
+) -> Callable[[Coalition], float]:
+    """The expected value of a tree where some columns are known: a term of a leaf
+    counts if its column is.
+    """
     tree = Tree(booster.trees, index, by)
-    lines = {leaf: line_of(booster, index, tree, leaf) for leaf, left in enumerate(tree.left) if not left}
+    lines = {
+        leaf: line_of(booster, index, tree, leaf)
+        for leaf, left in enumerate(tree.left)
+        if not left
+    }
 
     def at_leaf(leaf: int, known: Coalition) -> float:
-        seen = [(*lines[leaf][c], entered(booster, c, float(row[c]))) for c in lines[leaf] if c in known]
+        seen = [
+            (*lines[leaf][c], entered(booster, c, float(row[c])))
+            for c in lines[leaf]
+            if c in known
+        ]
         if not all(isfinite(x) for *_, x in seen):
             return tree.value[leaf]
         return tree.value[leaf] + sum(slope * x - mean for slope, mean, x in seen)
@@ -30,7 +44,9 @@ def path_game(booster: Booster, index: int, row: Floats, by: str = "count") -> C
             return at_leaf(u, known)
         if tree.column[u] in known:
             return go(left if tree.goes_left(u, row) else left + 1, known)
-        return tree.share[left] * go(left, known) + tree.share[left + 1] * go(left + 1, known)
+        return tree.share[left] * go(left, known) + tree.share[left + 1] * go(
+            left + 1, known
+        )
 
     return lambda known: go(0, known)
 
@@ -46,7 +62,9 @@ def entered(booster: Booster, column: int, x: float) -> float:
 
 
 def line_of(booster: Booster, index: int, tree: Tree, leaf: int) -> Line:
-    """The terms of a leaf: each starts at its column's centre, then all go towards one end of the leaf's box."""
+    """The terms of a leaf: each starts at its column's centre, then all go towards one
+    end of the leaf's box.
+    """
     linear = booster.trees.linear
     assert linear is not None
     node = int(booster.trees.offset[index]) + leaf
@@ -55,9 +73,13 @@ def line_of(booster: Booster, index: int, tree: Tree, leaf: int) -> Line:
     terms = list(zip(column[span].tolist(), coef[span].tolist(), strict=True))
     if not terms:
         return {}
-    start, room_up, room_down = {}, {}, {}
+    start = {}
+    room_up = {}
+    room_down = {}
     for c, slope in terms[1:]:
-        low, high, centre = bounds[3 * c : 3 * c + 3].tolist() if len(bounds) else cuts_of(booster, c)
+        low, high, centre = (
+            bounds[3 * c : 3 * c + 3].tolist() if len(bounds) else cuts_of(booster, c)
+        )
         for child, parent in pairwise([*tree.way(leaf), 0]):
             cut = tree.threshold[parent]
             if tree.column[parent] != c or cut == inf:
@@ -77,7 +99,11 @@ def line_of(booster: Booster, index: int, tree: Tree, leaf: int) -> Line:
 
 
 def cuts_of(booster: Booster, column: int) -> tuple[float, float, float]:
-    """In raw units: the outer thresholds of a column in the model, and the middle one."""
+    """In raw units: the outer thresholds of a column in the model, and the middle
+    one.
+    """
     trees = booster.trees
-    cuts = sorted({x for x in trees.threshold[trees.column == column].tolist() if isfinite(x)})
+    cuts = sorted(
+        {x for x in trees.threshold[trees.column == column].tolist() if isfinite(x)}
+    )
     return (cuts[0], cuts[-1], cuts[len(cuts) // 2]) if cuts else (0.0, 0.0, 0.0)

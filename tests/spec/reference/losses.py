@@ -1,6 +1,8 @@
-"""core/objective/*.h again, in NumPy: the same operations in the same order, so the same bits.
+"""core/objective/*.h again, in NumPy: the same operations in the same order, so the
+same bits.
 
-Scores, labels and field values enter; losses, gradients and hessians, knots and start scores leave.
+Scores, labels and field values enter; losses, gradients and hessians, knots and start
+scores leave.
 """
 
 from collections.abc import Callable, Mapping
@@ -47,7 +49,7 @@ def median(s: Floats, y: Floats, f: Fields) -> Knots:
     return at_label(s, y, 1.0, 0.5)
 
 
-# ---- Regression -----------------------------------------------------------------------------------------------------
+# ---- Regression ----------------------------------------------------------------------
 
 
 def squared_error(s: Floats, y: Floats, f: Fields) -> tuple[Floats, Floats]:
@@ -147,13 +149,16 @@ def gamma(s: Floats, y: Floats, f: Fields) -> tuple[Floats, Floats]:
 
 
 def tweedie_loss(s: Floats, y: Floats, f: Fields) -> Floats:
-    a, b = f[0] - 1.0, 2.0 - f[0]
+    a = f[0] - 1.0
+    b = 2.0 - f[0]
     return y * exp(-a * s) / a + exp(b * s) / b
 
 
 def tweedie(s: Floats, y: Floats, f: Fields) -> tuple[Floats, Floats]:
-    a, b = f[0] - 1.0, 2.0 - f[0]
-    low, high = y * exp(-a * s), exp(b * s)
+    a = f[0] - 1.0
+    b = 2.0 - f[0]
+    low = y * exp(-a * s)
+    high = exp(b * s)
     return high - low, np.maximum(a * low + b * high, 1e-16)
 
 
@@ -161,7 +166,7 @@ def log_mean(mean: Floats) -> Floats:
     return log(np.where(mean > 0.0, mean, 1e-15))
 
 
-# ---- Classification -------------------------------------------------------------------------------------------------
+# ---- Classification ------------------------------------------------------------------
 
 
 def logistic_loss(s: Floats, y: Floats, f: Fields) -> Floats:
@@ -189,14 +194,20 @@ def exponential(s: Floats, y: Floats, f: Fields) -> tuple[Floats, Floats]:
 
 
 def focal_loss(s: Floats, y: Floats, f: Fields) -> Floats:
-    z, a = (2.0 * y - 1.0) * s, np.where(y > 0.5, f[1], 1.0 - f[1])
+    z = (2.0 * y - 1.0) * s
+    a = np.where(y > 0.5, f[1], 1.0 - f[1])
     return a * exp(-f[0] * softplus(z)) * softplus(-z)
 
 
 def focal(s: Floats, y: Floats, f: Fields) -> tuple[Floats, Floats]:
-    t, c, a = 2.0 * y - 1.0, f[0], np.where(y > 0.5, f[1], 1.0 - f[1])
+    t = 2.0 * y - 1.0
+    c = f[0]
+    a = np.where(y > 0.5, f[1], 1.0 - f[1])
     z = t * s
-    p, q, cost, w = sigmoid(z), sigmoid(-z), softplus(-z), a * exp(-c * softplus(z))
+    p = sigmoid(z)
+    q = sigmoid(-z)
+    cost = softplus(-z)
+    w = a * exp(-c * softplus(z))
     v = w * p * (c * c * p * cost + q * (1.0 + 2.0 * c))
     return -t * w * (c * p * cost + q), np.maximum(v, 1e-16)
 
@@ -215,17 +226,22 @@ def hinge_knot(s: Floats, y: Floats, f: Fields) -> Knots:
 
 
 def softmax(s: Floats, hit: Floats) -> tuple[Floats, Floats]:
-    """NUMERICS 7: gradients and hessians (n_outputs, n_rows); the outputs are added in their order."""
+    """NUMERICS 7: gradients and hessians (n_outputs, n_rows); the outputs are added in
+    their order.
+    """
     z = exp(s - s.max(axis=0))
     t = z[0]
     for k in range(1, len(z)):
         t = t + z[k]
-    p, n = z / t, len(s)
+    p = z / t
+    n = len(s)
     return p - hit, np.maximum(n / (n - 1) * (p * (1.0 - p)), 1e-16)
 
 
 def margin(s: Floats, k: int) -> Floats:
-    """NUMERICS 8: along its score k, softmax is the logistic loss of [y = k] at this score."""
+    """NUMERICS 8: along its score k, softmax is the logistic loss of [y = k] at this
+    score.
+    """
     others = np.delete(s, k, axis=0)
     top = others.max(axis=0)
     total = np.zeros(s.shape[1])
@@ -234,22 +250,42 @@ def margin(s: Floats, k: int) -> Floats:
     return (s[k] - top) - log(total)
 
 
-# ---- The shelf ------------------------------------------------------------------------------------------------------
+# ---- The shelf -----------------------------------------------------------------------
 
-COUNT, SOFT = "a number of at least 0", "a number from 0 to 1"
-LOGISTIC = Objective(logistic_loss, logistic, start=log_odds, labels="0 or 1", link="sigmoid")
-LINEAR = Objective(lambda s, y, f: np.abs(s - y), absolute_error, median, leaf="exact", steps=0)
+COUNT = "a number of at least 0"
+SOFT = "a number from 0 to 1"
+LOGISTIC = Objective(
+    logistic_loss, logistic, start=log_odds, labels="0 or 1", link="sigmoid"
+)
+LINEAR = Objective(
+    lambda s, y, f: np.abs(s - y), absolute_error, median, leaf="exact", steps=0
+)
 OBJECTIVES = {
-    "squared_error": Objective(lambda s, y, f: 0.5 * (s - y) * (s - y), squared_error, start=lambda m: m, steps=1),
+    "squared_error": Objective(
+        lambda s, y, f: 0.5 * (s - y) * (s - y),
+        squared_error,
+        start=lambda m: m,
+        steps=1,
+    ),
     "absolute_error": LINEAR,
-    "mape": LINEAR._replace(loss=mape_loss, grad_hess=mape, knot=lambda s, y, f: at_label(s, y, mape_mass(y), 0.5)),
+    "mape": LINEAR._replace(
+        loss=mape_loss,
+        grad_hess=mape,
+        knot=lambda s, y, f: at_label(s, y, mape_mass(y), 0.5),
+    ),
     "quantile": LINEAR._replace(
         loss=quantile_loss,
         grad_hess=quantile,
         knot=lambda s, y, f: at_label(s, y, 1.0, f[0]),
         fields={"quantile_alpha": 0.5},
     ),
-    "huber": LINEAR._replace(loss=huber_loss, grad_hess=huber, leaf="friedman", steps=1, fields={"huber_delta": 1.0}),
+    "huber": LINEAR._replace(
+        loss=huber_loss,
+        grad_hess=huber,
+        leaf="friedman",
+        steps=1,
+        fields={"huber_delta": 1.0},
+    ),
     "adaptive_huber": LINEAR._replace(
         loss=lambda s, y, f: huber_loss(s, y, f[1:]),
         grad_hess=lambda s, y, f: huber(s, y, f[1:]),
@@ -261,22 +297,54 @@ OBJECTIVES = {
     "expectile": Objective(expectile_loss, expectile, fields={"expectile_alpha": 0.5}),
     "log_cosh": Objective(log_cosh_loss, log_cosh),
     "fair": Objective(fair_loss, fair, fields={"fair_c": 1.0}),
-    "squared_log": Objective(squared_log_loss, squared_log, labels=COUNT, link="expm1", steps=1),
-    "poisson": Objective(lambda s, y, f: exp(s) - y * s, poisson, start=log_mean, labels=COUNT, link="exp"),
-    "gamma": Objective(lambda s, y, f: y * exp(-s) + s, gamma, start=log, labels="a number above 0", link="exp"),
+    "squared_log": Objective(
+        squared_log_loss, squared_log, labels=COUNT, link="expm1", steps=1
+    ),
+    "poisson": Objective(
+        lambda s, y, f: exp(s) - y * s,
+        poisson,
+        start=log_mean,
+        labels=COUNT,
+        link="exp",
+    ),
+    "gamma": Objective(
+        lambda s, y, f: y * exp(-s) + s,
+        gamma,
+        start=log,
+        labels="a number above 0",
+        link="exp",
+    ),
     "tweedie": Objective(
-        tweedie_loss, tweedie, start=log_mean, fields={"tweedie_power": 1.5}, labels=COUNT, link="exp"
+        tweedie_loss,
+        tweedie,
+        start=log_mean,
+        fields={"tweedie_power": 1.5},
+        labels=COUNT,
+        link="exp",
     ),
     "logistic": LOGISTIC,
     "cross_entropy": LOGISTIC._replace(labels=SOFT),
     "multilabel": LOGISTIC,
     "one_vs_all": LOGISTIC._replace(labels="a class index", link="one_vs_all"),
-    "softmax": LOGISTIC._replace(start=lambda m: log(np.maximum(m, 1e-15)), labels="a class index", link="softmax"),
+    "softmax": LOGISTIC._replace(
+        start=lambda m: log(np.maximum(m, 1e-15)),
+        labels="a class index",
+        link="softmax",
+    ),
     "exponential": LOGISTIC._replace(
-        loss=exponential_loss, grad_hess=exponential, start=lambda m: 0.5 * log_odds(m), link="sigmoid2"
+        loss=exponential_loss,
+        grad_hess=exponential,
+        start=lambda m: 0.5 * log_odds(m),
+        link="sigmoid2",
     ),
     "focal": LOGISTIC._replace(
-        loss=focal_loss, grad_hess=focal, start=None, fields={"focal_gamma": 2.0, "focal_alpha": 0.25}, convex=False
+        loss=focal_loss,
+        grad_hess=focal,
+        start=None,
+        fields={"focal_gamma": 2.0, "focal_alpha": 0.25},
+        convex=False,
     ),
-    "hinge": LINEAR._replace(loss=hinge_loss, grad_hess=hinge, knot=hinge_knot, labels="0 or 1", link="step"),
+    "hinge": LINEAR._replace(
+        loss=hinge_loss, grad_hess=hinge, knot=hinge_knot, labels="0 or 1", link="step"
+    ),
 }

@@ -1,6 +1,8 @@
-"""Losses and metrics of groups again, in NumPy: pairs and orders written out, sums in the core's order.
+"""Losses and metrics of groups again, in NumPy: pairs and orders written out, sums in
+the core's order.
 
-In: the scores, labels and gains of one group. Out: gradients and hessians, or the measure of a list.
+In: the scores, labels and gains of one group. Out: gradients and hessians, or the
+measure of a list.
 """
 
 from collections.abc import Iterator
@@ -14,7 +16,8 @@ from spec.reference import real
 
 Floats = NDArray[np.float64]
 PLACES = 64
-Block = tuple[float, float, int, int, int]  # score, gain, first place, rows, first place of its score
+# score, gain, first place, rows, first place of its score
+Block = tuple[float, float, int, int, int]
 
 
 def discounts(n: int) -> Floats:
@@ -28,10 +31,14 @@ def lane_sum(values: Floats) -> float:
     for at in range(0, len(values), 8):
         part = values[at : at + 8]
         lanes[: len(part)] = lanes[: len(part)] + part
-    return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]))
+    return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + (
+        (lanes[1] + lanes[5]) + (lanes[3] + lanes[7])
+    )
 
 
-def blocks(score: Floats, label: Floats, gain: Floats) -> tuple[NDArray[np.intp], list[Block]]:
+def blocks(
+    score: Floats, label: Floats, gain: Floats
+) -> tuple[NDArray[np.intp], list[Block]]:
     """Rows by falling score, then rising label, and the blocks of equal ones."""
     order = np.lexsort((label, -score))
     found: list[Block] = []
@@ -61,7 +68,9 @@ def measure(metric: str, gain: Floats, top: int) -> float:
         ideal = np.sort(gain)[::-1] * discounts(len(gain))
         return float((gain * discounts(len(gain)))[first].sum() / ideal[first].sum())
     if metric == "map":
-        return float((hits * np.cumsum(hits) / places)[first].sum() / min(hits.sum(), top))
+        return float(
+            (hits * np.cumsum(hits) / places)[first].sum() / min(hits.sum(), top)
+        )
     if metric == "mrr":
         return float(1 / (np.argmax(hits) + 1)) if hits[first].any() else 0.0
     if metric == "err":
@@ -85,18 +94,28 @@ def _orders(score: Floats) -> Iterator[tuple[int, ...]]:
 
 
 def pairs(
-    score: Floats, label: Floats, gain: Floats, *, metric: str, truncation: int, sigma: float, norm: bool,
+    score: Floats,
+    label: Floats,
+    gain: Floats,
+    *,
+    metric: str,
+    truncation: int,
+    sigma: float,
+    norm: bool,
     score_norm: bool,
-) -> tuple[Floats, Floats]:  # fmt: skip
+) -> tuple[Floats, Floats]:
     """Lambdarank, or pair_logit where metric is 'unit': every pair of blocks."""
     order, found = blocks(score, label, gain)
-    n, placed = len(score), gain[order]
+    n = len(score)
+    placed = gain[order]
     d = discounts(n)
     best = np.sort(gain)[::-1]
     ideal = 0.0
     for place in range(min(n, truncation)):
         ideal = ideal + best[place] * d[place]
-    g, h, size = np.zeros(len(found)), np.zeros(len(found)), 0.0
+    g = np.zeros(len(found))
+    h = np.zeros(len(found))
+    size = 0.0
     if gain.min() == gain.max():
         return np.zeros(n), np.zeros(n)
     s = np.array([one[0] for one in found])
@@ -104,7 +123,9 @@ def pairs(
     count = np.array([float(one[3]) for one in found])
     tie = np.array([one[4] for one in found])
     ends = [next((t for t in tie if t > mine), n) for mine in tie]
-    mean = np.array([_mean(d, first, end) for first, end in zip(tie, ends, strict=True)])
+    mean = np.array(
+        [_mean(d, first, end) for first, end in zip(tie, ends, strict=True)]
+    )
     worth = np.array([one[1] for one in found])
     for a, (_, _, first, rows, mine) in enumerate(found):
         if mine >= truncation:
@@ -121,16 +142,30 @@ def pairs(
             elif metric == "ndcg":
                 w = (diff * (mean[a] - mean[others])) * (1.0 / ideal)
             else:
-                weight = np.ones(len(others)) if metric == "unit" else np.array(
-                    [_swaps(metric, placed, (first, rows), found[b][2:4], worth[a] == worth[b]) for b in others]
-                )  # fmt: skip
+                weight = (
+                    np.ones(len(others))
+                    if metric == "unit"
+                    else np.array(
+                        [
+                            _swaps(
+                                metric,
+                                placed,
+                                (first, rows),
+                                found[b][2:4],
+                                worth[a] == worth[b],
+                            )
+                            for b in others
+                        ]
+                    )
+                )
                 w = np.sign(diff) * weight
             both = e[a] + e[others]
             inverse = 1.0 / both
             if score_norm and metric != "unit" and s[0] != s[-1]:
                 far = 0.01 + (s[a] - s[others])
                 t = 1.0 / (both * far)
-                inverse, w = t * far, w * (t * both)
+                inverse = t * far
+                w = w * (t * both)
             p = np.where(diff > 0, e[others], e[a]) * inverse
             push = (sigma * w) * p
             bend = (sigma * np.abs(push)) * (1.0 - p)
@@ -142,20 +177,35 @@ def pairs(
     factor = 1.0
     if norm and metric != "unit" and size > 0:
         factor = float(real.log1p(np.array([size]))[0] / (real.LN2 * size))
-    out_g, out_h = np.zeros(n), np.zeros(n)
+    out_g = np.zeros(n)
+    out_h = np.zeros(n)
     for one, (_, _, first, rows, _) in enumerate(found):
-        out_g[order[first : first + rows]], out_h[order[first : first + rows]] = g[one] * factor, h[one] * factor
+        out_g[order[first : first + rows]], out_h[order[first : first + rows]] = (
+            g[one] * factor,
+            h[one] * factor,
+        )
     return out_g, out_h
 
 
 def loss(score: Floats, weights: Any, sigma: float) -> float:
-    """Sum of weight * log(1 + e^(-sigma (s_high - s_low))) over pairs (high, low, weight)."""
-    return float(sum(w * np.logaddexp(0.0, -sigma * (score[i] - score[j])) for i, j, w in weights))
+    """Sum of weight * log(1 + e^(-sigma (s_high - s_low))) over pairs (high, low,
+    weight).
+    """
+    return float(
+        sum(
+            w * np.logaddexp(0.0, -sigma * (score[i] - score[j])) for i, j, w in weights
+        )
+    )
 
 
-def pair_weights(score: Floats, gain: Floats, truncation: int, score_norm: bool) -> Iterator[tuple[int, int, float]]:
-    """NDCG's pairs by definition: the mean change over all orders of equal scores; for small groups."""
-    n, d = len(score), discounts(len(score))
+def pair_weights(
+    score: Floats, gain: Floats, truncation: int, score_norm: bool
+) -> Iterator[tuple[int, int, float]]:
+    """NDCG's pairs by definition: the mean change over all orders of equal scores; for
+    small groups.
+    """
+    n = len(score)
+    d = discounts(len(score))
     ideal = float((np.sort(gain)[::-1] * d)[:truncation].sum())
     for i in range(n):
         for j in range(n):
@@ -164,7 +214,10 @@ def pair_weights(score: Floats, gain: Floats, truncation: int, score_norm: bool)
             best = [int((score > score[row]).sum()) for row in (i, j)]
             if min(best) >= truncation:
                 continue
-            places = [range(b, b + int((score == score[row]).sum())) for b, row in zip(best, (i, j), strict=True)]
+            places = [
+                range(b, b + int((score == score[row]).sum()))
+                for b, row in zip(best, (i, j), strict=True)
+            ]
             changes = [abs(d[a] - d[b]) for a in places[0] for b in places[1] if a != b]
             w = (gain[i] - gain[j]) * float(np.mean(changes)) / ideal
             if score_norm and score.min() != score.max():
@@ -182,18 +235,24 @@ def _mean(d: Floats, first: int, end: int) -> float:
 
 
 def _within(d: Floats, first: int, end: int) -> float:
-    length, total = end - first, 0.0
+    length = end - first
+    total = 0.0
     for t in range(length):
         total = total + d[first + t] * float(length - 1 - 2 * t)
     return 2.0 * total / (float(length) * float(length - 1))
 
 
-def _swaps(metric: str, gain: Floats, own: tuple[int, int], other: tuple[int, int], equal: bool) -> float:
+def _swaps(
+    metric: str, gain: Floats, own: tuple[int, int], other: tuple[int, int], equal: bool
+) -> float:
     if equal:
         return 0.0
-    ka, kb = min(own[1], PLACES), min(other[1], PLACES)
+    ka = min(own[1], PLACES)
+    kb = min(other[1], PLACES)
     total = 0.0
     for i in range(ka):
         for j in range(kb):
-            total = total + swap(metric, gain, own[0] + i * own[1] // ka, other[0] + j * other[1] // kb)
+            total = total + swap(
+                metric, gain, own[0] + i * own[1] // ka, other[0] + j * other[1] // kb
+            )
     return total / (float(ka) * float(kb))

@@ -1,4 +1,5 @@
-"""core/math/real.h again, in NumPy: the same operations in the same order, so the same bits; no np.exp, no np.log.
+"""core/math/real.h again, in NumPy: the same operations in the same order, so the same
+bits; no np.exp, no np.log.
 
 A float64 array enters each function; one of the same shape leaves.
 """
@@ -9,19 +10,44 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Bits = NDArray[np.uint64]
 
-ROUND = float.fromhex("0x1.8p52")  # adding and subtracting it rounds to an integer, half to even
+# adding and subtracting it rounds to an integer, half to even
+ROUND = float.fromhex("0x1.8p52")
 ROUND_BITS = np.float64(ROUND).view(np.uint64)
-LN2_HI, LN2_LO = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
+LN2_HI, LN2_LO = (
+    float.fromhex("0x1.62e42feep-1"),
+    float.fromhex("0x1.a39ef35793c76p-33"),
+)
 LN2 = float.fromhex("0x1.62e42fefa39efp-1")
 LOG2E = float.fromhex("0x1.71547652b82fep0")
-EXP = [float.fromhex(c) for c in (
-    "0x1.6124613a86d09p-33", "0x1.1eed8eff8d898p-29", "0x1.ae64567f544e4p-26", "0x1.27e4fb7789f5cp-22",
-    "0x1.71de3a556c734p-19", "0x1.a01a01a01a01ap-16", "0x1.a01a01a01a01ap-13", "0x1.6c16c16c16c17p-10",
-    "0x1.1111111111111p-7", "0x1.5555555555555p-5", "0x1.5555555555555p-3", "0x1p-1")]  # fmt: skip
-ODD = [float.fromhex(c) for c in ("0x1.39a09d078c69fp-3", "0x1.c71c51d8e78afp-3", "0x1.999999997fa04p-2")]
+EXP = [
+    float.fromhex(c)
+    for c in (
+        "0x1.6124613a86d09p-33",
+        "0x1.1eed8eff8d898p-29",
+        "0x1.ae64567f544e4p-26",
+        "0x1.27e4fb7789f5cp-22",
+        "0x1.71de3a556c734p-19",
+        "0x1.a01a01a01a01ap-16",
+        "0x1.a01a01a01a01ap-13",
+        "0x1.6c16c16c16c17p-10",
+        "0x1.1111111111111p-7",
+        "0x1.5555555555555p-5",
+        "0x1.5555555555555p-3",
+        "0x1p-1",
+    )
+]
+ODD = [
+    float.fromhex(c)
+    for c in ("0x1.39a09d078c69fp-3", "0x1.c71c51d8e78afp-3", "0x1.999999997fa04p-2")
+]
 EVEN = [
     float.fromhex(c)
-    for c in ("0x1.2f112df3e5244p-3", "0x1.7466496cb03dep-3", "0x1.2492494229359p-2", "0x1.5555555555593p-1")
+    for c in (
+        "0x1.2f112df3e5244p-3",
+        "0x1.7466496cb03dep-3",
+        "0x1.2492494229359p-2",
+        "0x1.5555555555593p-1",
+    )
 ]
 SQRT_TWO = float.fromhex("0x1.6a09e667f3bcdp0")
 SQRT_HALF, FRACTION = np.uint64(0x3FE6A09E667F3BCD), np.uint64(0x000FFFFFFFFFFFFF)
@@ -61,13 +87,16 @@ def exp(x: Floats) -> Floats:
     biased = whole + np.uint64(2048)
     half = biased >> np.uint64(1)
     with np.errstate(over="ignore", under="ignore"):
-        return ((1.0 + exp_tail(r)) * power(half - np.uint64(1))) * power(biased - half - np.uint64(1))
+        return ((1.0 + exp_tail(r)) * power(half - np.uint64(1))) * power(
+            biased - half - np.uint64(1)
+        )
 
 
 def expm1(x: Floats) -> Floats:
     """e^x - 1."""
     k, whole, r = reduce(np.clip(x, -40.0, 37.0))
-    tail, s = exp_tail(r), power(whole + np.uint64(1023))
+    tail = exp_tail(r)
+    s = power(whole + np.uint64(1023))
     near = np.where(k == 0.0, tail, s * tail + (s - 1.0))
     return np.where(x < -40.0, -1.0 + exp(x), np.where(x > 37.0, exp(x) - 1.0, near))
 
@@ -81,10 +110,12 @@ def log_split(x: Floats) -> tuple[Floats, Floats]:
 
 def log_tail(f: Floats, k: Floats, c: Floats) -> Floats:
     """log(1 + f) + k ln2 + c."""
-    half, s = 0.5 * f * f, f / (2.0 + f)
+    half = 0.5 * f * f
+    s = f / (2.0 + f)
     z = s * s
     w = z * z
-    t1, t2 = w * horner(ODD, w), z * horner(EVEN, w)
+    t1 = w * horner(ODD, w)
+    t2 = z * horner(EVEN, w)
     return k * LN2_HI - ((half - (s * (half + (t1 + t2)) + (k * LN2_LO + c))) - f)
 
 
@@ -95,7 +126,9 @@ def log(x: Floats) -> Floats:
     small = x1 < 2.0**-1022
     k, f = log_split(x1 * np.where(small, 2.0**54, 1.0))
     y = log_tail(f, k + np.where(small, -54.0, 0.0), np.zeros_like(x))
-    return np.where(inside, y, np.where(x == 0.0, -np.inf, np.where(x > 0.0, x, np.nan)))
+    return np.where(
+        inside, y, np.where(x == 0.0, -np.inf, np.where(x > 0.0, x, np.nan))
+    )
 
 
 def log1p(x: Floats) -> Floats:
@@ -105,11 +138,14 @@ def log1p(x: Floats) -> Floats:
     u = 1.0 + x1
     c = np.where(u < 2.0, x1 - (u - 1.0), 1.0 - (u - x1))
     k, f = log_split(u)
-    near, tiny = (x1 > -0.2928) & (x1 < 0.4142), np.abs(x1) < 2.0**-54
+    near = (x1 > -0.2928) & (x1 < 0.4142)
+    tiny = np.abs(x1) < 2.0**-54
     zero = np.zeros_like(x1)
     close = np.where(tiny, x1, log_tail(np.where(near, x1, 0.0), zero, zero))
     y = np.where(near, close, log_tail(f, k, c / u))
-    return np.where(inside, y, np.where(x == -1.0, -np.inf, np.where(x > 0.0, x, np.nan)))
+    return np.where(
+        inside, y, np.where(x == -1.0, -np.inf, np.where(x > 0.0, x, np.nan))
+    )
 
 
 def sigmoid(s: Floats) -> Floats:
@@ -125,7 +161,9 @@ def softplus(s: Floats) -> Floats:
     u = 1.0 + z
     high = u >= SQRT_TWO
     f = np.where(high, 0.5 * u, u) - 1.0
-    return np.where(s > 0.0, s, 0.0) + log_tail(f, np.where(high, 1.0, 0.0), (z - (u - 1.0)) / u)
+    return np.where(s > 0.0, s, 0.0) + log_tail(
+        f, np.where(high, 1.0, 0.0), (z - (u - 1.0)) / u
+    )
 
 
 def tanh(x: Floats) -> Floats:

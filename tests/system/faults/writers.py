@@ -1,6 +1,8 @@
-"""Run as a program: one writer of files, to one path, in a folder that `prepare` has filled.
+"""Run as a program: one writer of files, to one path, in a folder that `prepare` has
+filled.
 
-In: the name of a writer, the folder with a table and a model, a path, and "nobody" to write as that user.
+In: the name of a writer, the folder with a table and a model, a path, and "nobody" to
+write as that user.
 Out: the file; errors as Python raises them.
 """
 
@@ -32,15 +34,36 @@ def prepare(folder: Path) -> None:
 
 def command(name: str, folder: Path, path: Path) -> list[str]:
     """The words of the command line for a writer."""
-    model, table = str(folder / "model.sapwood"), str(folder / "table.csv")
+    model = str(folder / "model.sapwood")
+    table = str(folder / "table.csv")
     lines = {
         "predict": ["predict", model, table, "--batch-size", "200"],
         "explain": ["explain", model, table],
         "report": ["report", model, "--data", table],
         "convert": ["convert", model],
-        "train": ["train", table, "-t", "y", "--rounds", "40", "--param", "max_leaves=255"],
+        "train": [
+            "train",
+            table,
+            "-t",
+            "y",
+            "--rounds",
+            "40",
+            "--param",
+            "max_leaves=255",
+        ],
         "holdout": ["train", table, "-t", "y", "--rounds", "1"],
-        "tune": ["tune", table, "-t", "y", "--trials", "1", "--folds", "2", "--time-limit", "20"],
+        "tune": [
+            "tune",
+            table,
+            "-t",
+            "y",
+            "--trials",
+            "1",
+            "--folds",
+            "2",
+            "--time-limit",
+            "20",
+        ],
     }
     flag = "--save-holdout" if name == "holdout" else "-o"
     return [*lines[name], "-q", flag, str(path)]
@@ -65,7 +88,10 @@ def in_python(name: str, folder: Path, path: Path) -> None:
     elif name == "store":
         sw.Dataset.from_batches([(X, X[:, 0])] * 20, store=path)
     elif name == "checkpoint":
-        sw.train({"n_estimators": 40, "checkpoint": str(path), "checkpoint_every": 5}, sw.Dataset(X, X[:, 0]))
+        sw.train(
+            {"n_estimators": 40, "checkpoint": str(path), "checkpoint_every": 5},
+            sw.Dataset(X, X[:, 0]),
+        )
 
 
 def main(name: str, folder: Path, path: Path, user: str = "") -> None:

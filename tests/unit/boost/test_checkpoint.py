@@ -1,4 +1,6 @@
-"""Checkpoints: a training that was interrupted goes on and ends with the same bytes; anything else is refused."""
+"""Checkpoints: a training that was interrupted goes on and ends with the same bytes;
+anything else is refused.
+"""
 
 import os
 import resource
@@ -22,7 +24,12 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(600, 5))
 Y = X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * RNG.normal(size=600)
 CITY = np.char.add("city ", (np.arange(600) * 7919 % 23).astype(str))
-PARAMS: dict[str, Any] = {"n_estimators": 12, "max_depth": 3, "learning_rate": 0.3, "n_jobs": 2}
+PARAMS: dict[str, Any] = {
+    "n_estimators": 12,
+    "max_depth": 3,
+    "learning_rate": 0.3,
+    "n_jobs": 2,
+}
 
 
 class Killed(Exception):
@@ -39,11 +46,25 @@ def dies(after: int) -> Callable[[Any], None]:
     return stop
 
 
-def interrupted(path: Path, params: dict[str, Any], data: Dataset, *after: int, every: int = 2, **more: Any) -> None:
+def interrupted(
+    path: Path,
+    params: dict[str, Any],
+    data: Dataset,
+    *after: int,
+    every: int = 2,
+    **more: Any,
+) -> None:
     """Trainings that die after some rounds, each resumed by the next."""
     for rounds in after:
         with pytest.raises(Killed):
-            sapwood.train(params, data, checkpoint=path, every=every, callbacks=[dies(rounds)], **more)
+            sapwood.train(
+                params,
+                data,
+                checkpoint=path,
+                every=every,
+                callbacks=[dies(rounds)],
+                **more,
+            )
 
 
 def numbers(**more: Any) -> Dataset:
@@ -61,16 +82,29 @@ def categories() -> Dataset:
 
 CASES: dict[str, tuple[Callable[[], Dataset], dict[str, Any]]] = {
     "plain": (numbers, {}),
-    "sampled": (numbers, {"subsample": 0.6, "colsample_bynode": 0.5, "random_strength": 1.0}),
+    "sampled": (
+        numbers,
+        {"subsample": 0.6, "colsample_bynode": 0.5, "random_strength": 1.0},
+    ),
     "goss": (numbers, {"sampling": "goss"}),
     "copies": (numbers, {"n_parallel_trees": 2, "subsample": 0.6}),
     "dart": (numbers, {"boosting": "dart", "skip_drop": 0.2}),
     "forest": (numbers, {"boosting": "forest", "subsample": 0.6, "learning_rate": 1}),
     "ordered": (numbers, {"boosting": "ordered"}),
     "stopped": (numbers, {"early_stopping_rounds": 2, "learning_rate": 0.9}),
-    "pruned": (classes, {"objective": "softmax", "prune_by_validation": True, "early_stopping_rounds": 3}),
+    "pruned": (
+        classes,
+        {
+            "objective": "softmax",
+            "prune_by_validation": True,
+            "early_stopping_rounds": 3,
+        },
+    ),
     "softmax": (classes, {"objective": "softmax", "class_weight": "balanced"}),
-    "vector": (classes, {"objective": "softmax", "multi_strategy": "multi_output_tree"}),
+    "vector": (
+        classes,
+        {"objective": "softmax", "multi_strategy": "multi_output_tree"},
+    ),
     "quantile": (numbers, {"objective": "quantile"}),
     "linear": (lambda: numbers(linear_leaves=True), {}),
     "exact": (lambda: numbers(tree_method="exact"), {}),
@@ -85,33 +119,49 @@ CASES: dict[str, tuple[Callable[[], Dataset], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_resumed_training_ends_with_the_same_bytes(name: str, tmp_path: Path) -> None:
     make, more = CASES[name]
-    data, params = make(), {**PARAMS, **more}
+    data = make()
+    params = {**PARAMS, **more}
     whole = sapwood.train(params, data)
     interrupted(tmp_path / "run", params, data, 1, 3, 4)
     resumed = sapwood.train(params, data, checkpoint=tmp_path / "run", every=2)
     assert resumed.to_bytes() == whole.to_bytes()
     assert resumed.history == whole.history
-    assert sapwood.train(params, data, checkpoint=tmp_path / "run").to_bytes() == whole.to_bytes()
+    assert (
+        sapwood.train(params, data, checkpoint=tmp_path / "run").to_bytes()
+        == whole.to_bytes()
+    )
     assert os.listdir(tmp_path) == ["run"]
 
 
-def test_stored_trees_are_not_searched_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data, calls = numbers(), []
+def test_stored_trees_are_not_searched_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = numbers()
+    calls = []
     interrupted(tmp_path / "run", PARAMS, data, 9, every=4)
     add = grown.GrownTrees.add
-    monkeypatch.setattr(grown.GrownTrees, "add", lambda self, trees: (calls.append(1), add(self, trees)))
+    monkeypatch.setattr(
+        grown.GrownTrees, "add", lambda self, trees: (calls.append(1), add(self, trees))
+    )
     sapwood.train(PARAMS, data, checkpoint=tmp_path / "run")
     assert len(calls) == 4  # 8 of 12 rounds were stored
 
 
-def test_more_and_fewer_rounds_threads_and_other_harmless_changes(tmp_path: Path) -> None:
-    data, path = numbers(), tmp_path / "run"
+def test_more_and_fewer_rounds_threads_and_other_harmless_changes(
+    tmp_path: Path,
+) -> None:
+    data = numbers()
+    path = tmp_path / "run"
     sapwood.train(PARAMS, data, checkpoint=path)
     for rounds in (20, 5):
         whole = sapwood.train({**PARAMS, "n_estimators": rounds}, data)
         other = {**PARAMS, "n_estimators": rounds, "n_jobs": 1, "eval_metric": "mae"}
-        assert sapwood.train(other, data, checkpoint=path, every=3).to_bytes() == whole.to_bytes()
-    assert sapwood.train(PARAMS, data, checkpoint=path).n_rounds == 12  # nothing was lost
+        assert (
+            sapwood.train(other, data, checkpoint=path, every=3).to_bytes()
+            == whole.to_bytes()
+        )
+    # nothing was lost
+    assert sapwood.train(PARAMS, data, checkpoint=path).n_rounds == 12
 
 
 def test_continued_model(tmp_path: Path) -> None:
@@ -119,7 +169,9 @@ def test_continued_model(tmp_path: Path) -> None:
     first = sapwood.train(PARAMS, data)
     interrupted(tmp_path / "run", PARAMS, data, 17, init_model=first)
     resumed = sapwood.train(PARAMS, data, checkpoint=tmp_path / "run", init_model=first)
-    assert resumed.to_bytes() == sapwood.train(PARAMS, data, init_model=first).to_bytes()
+    assert (
+        resumed.to_bytes() == sapwood.train(PARAMS, data, init_model=first).to_bytes()
+    )
     with pytest.raises(CheckpointError, match="fingerprint of init_model"):
         sapwood.train(PARAMS, data, checkpoint=tmp_path / "run")
 
@@ -134,8 +186,11 @@ def test_continued_model(tmp_path: Path) -> None:
         ({"max_cat_to_onehot": 5}, "max_cat_to_onehot 4, 5"),
     ],
 )
-def test_other_parameters_are_refused(change: dict[str, Any], what: str, tmp_path: Path) -> None:
-    data, path = numbers(), tmp_path / "run"
+def test_other_parameters_are_refused(
+    change: dict[str, Any], what: str, tmp_path: Path
+) -> None:
+    data = numbers()
+    path = tmp_path / "run"
     sapwood.train(PARAMS, data, checkpoint=path)
     before = path.read_bytes()
     with pytest.raises(CheckpointError, match=f"There and here: .*{what}"):
@@ -143,10 +198,16 @@ def test_other_parameters_are_refused(change: dict[str, Any], what: str, tmp_pat
     assert path.read_bytes() == before
 
 
-def test_other_data_and_versions_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_data_and_versions_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "run"
     sapwood.train(PARAMS, numbers(), checkpoint=path)
-    for data in (Dataset(X, label=Y + 1), Dataset(X, label=Y, weight=np.full(600, 2.0)), Dataset(X[:-1], label=Y[:-1])):
+    for data in (
+        Dataset(X, label=Y + 1),
+        Dataset(X, label=Y, weight=np.full(600, 2.0)),
+        Dataset(X[:-1], label=Y[:-1]),
+    ):
         with pytest.raises(CheckpointError, match="fingerprint of the data"):
             sapwood.train(PARAMS, data, checkpoint=path)
     monkeypatch.setattr("sapwood.version.VERSION", "9.9")
@@ -155,15 +216,19 @@ def test_other_data_and_versions_are_refused(tmp_path: Path, monkeypatch: pytest
 
 
 def test_half_written_and_damaged_files(tmp_path: Path) -> None:
-    data, path = numbers(), tmp_path / "run"
+    data = numbers()
+    path = tmp_path / "run"
     whole = sapwood.train(PARAMS, data, checkpoint=path, every=3).to_bytes()
     raw = path.read_bytes()
     header = 8 + int.from_bytes(raw[:8], "little")
     for end in (header, header + 3, header + 8, header + 500, len(raw) - 1, len(raw)):
         path.write_bytes(raw[:end])
-        assert sapwood.train(PARAMS, data, checkpoint=path, every=3).to_bytes() == whole, end
+        assert (
+            sapwood.train(PARAMS, data, checkpoint=path, every=3).to_bytes() == whole
+        ), end
         assert path.read_bytes() == raw
-    path.write_bytes(raw[:-400] + bytes(400))  # a machine that stopped: the file has its length, not its content
+    # a machine that stopped: the file has its length, not its content
+    path.write_bytes(raw[:-400] + bytes(400))
     assert sapwood.train(PARAMS, data, checkpoint=path, every=3).to_bytes() == whole
     for at in (20, header + 700):  # not in the last record
         path.write_bytes(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :])
@@ -173,13 +238,20 @@ def test_half_written_and_damaged_files(tmp_path: Path) -> None:
     assert sapwood.train(PARAMS, data, checkpoint=path).to_bytes() == whole
 
 
-@pytest.mark.parametrize(("name", "value"), [("bin", 999), ("column", 77), ("left", 10**6), ("set", 5)])
-def test_trees_of_a_file_that_someone_has_signed_anew(tmp_path: Path, name: str, value: int) -> None:
-    data, path = numbers(), tmp_path / "run"
+@pytest.mark.parametrize(
+    ("name", "value"), [("bin", 999), ("column", 77), ("left", 10**6), ("set", 5)]
+)
+def test_trees_of_a_file_that_someone_has_signed_anew(
+    tmp_path: Path, name: str, value: int
+) -> None:
+    data = numbers()
+    path = tmp_path / "run"
     sapwood.train(PARAMS, data, checkpoint=path, every=3)
     raw = path.read_bytes()
     header = 8 + int.from_bytes(raw[:8], "little")
-    record = raw[header + 8 : header + 8 + int.from_bytes(raw[header : header + 8], "little")]
+    record = raw[
+        header + 8 : header + 8 + int.from_bytes(raw[header : header + 8], "little")
+    ]
     arrays, fields = container.unpack(record, "checkpoint rounds", 1, CheckpointError)
     arrays[name] = arrays[name].copy()
     arrays[name][0] = value
@@ -203,7 +275,8 @@ def test_parameters_that_are_none(tmp_path: Path, parameters: Any) -> None:
 
 
 def test_a_file_of_something_else_stays_as_it_is(tmp_path: Path) -> None:
-    data, path = numbers(), tmp_path / "model"
+    data = numbers()
+    path = tmp_path / "model"
     sapwood.train(PARAMS, data).save(path)
     before = path.read_bytes()
     for raw in (before, b"abc", b"a text about checkpoints, of some length"):
@@ -214,13 +287,16 @@ def test_a_file_of_something_else_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_one_training_at_a_time(tmp_path: Path) -> None:
-    data, path = numbers(), tmp_path / "run"
+    data = numbers()
+    path = tmp_path / "run"
 
     def second(view: Any) -> None:
         with pytest.raises(CheckpointError, match="in use by another training"):
             sapwood.train(PARAMS, data, checkpoint=path)
 
-    sapwood.train({**PARAMS, "n_estimators": 2}, data, checkpoint=path, callbacks=[second])
+    sapwood.train(
+        {**PARAMS, "n_estimators": 2}, data, checkpoint=path, callbacks=[second]
+    )
 
 
 FULL = """
@@ -243,7 +319,9 @@ assert sapwood.train(params, data, checkpoint=sys.argv[1]).to_bytes() == whole
 
 def test_full_disk(tmp_path: Path) -> None:
     assert hasattr(resource, "RLIMIT_FSIZE")
-    subprocess.run([sys.executable, "-c", FULL, str(tmp_path / "run")], check=True, timeout=120)
+    subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path / "run")], check=True, timeout=120
+    )
 
 
 def test_kill() -> None:
@@ -260,32 +338,50 @@ def test_kill() -> None:
 
 def test_estimator(tmp_path: Path) -> None:
     plain = SapwoodRegressor(quality=None, n_estimators=8)
-    model = SapwoodRegressor(quality=None, n_estimators=8, checkpoint=tmp_path / "run", checkpoint_every=3)
+    model = SapwoodRegressor(
+        quality=None, n_estimators=8, checkpoint=tmp_path / "run", checkpoint_every=3
+    )
     assert model.fit(X, Y).booster_.to_bytes() == plain.fit(X, Y).booster_.to_bytes()
     assert model.fit(X, Y).booster_.to_bytes() == plain.booster_.to_bytes()
     with pytest.raises(ParameterError, match="an automatic fit makes several"):
-        SapwoodRegressor(checkpoint=tmp_path / "other").fit(np.tile(X, (4, 1)), np.tile(Y, 4))
+        SapwoodRegressor(checkpoint=tmp_path / "other").fit(
+            np.tile(X, (4, 1)), np.tile(Y, 4)
+        )
     assert not (tmp_path / "other").exists()
 
 
 def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="checkpoint follows a single training"):
         sapwood.cv(PARAMS, numbers(), checkpoint=tmp_path / "run")
-    with pytest.raises(ParameterError, match=r"every=5 \(checkpoint_every\) is for a checkpoint"):
+    with pytest.raises(
+        ParameterError, match=r"every=5 \(checkpoint_every\) is for a checkpoint"
+    ):
         sapwood.train(PARAMS, numbers(), every=5)
     with pytest.raises(ParameterError, match="checkpoint=3 is not a path"):
         sapwood.train(PARAMS, numbers(), checkpoint=3)
 
 
 def test_arrays_that_do_not_fit() -> None:
-    calls = [[{name: np.zeros(2, kind) for name, kind in (grown.OF_NODES | grown.OF_SETS).items()}]]
+    calls = [
+        [
+            {
+                name: np.zeros(2, kind)
+                for name, kind in (grown.OF_NODES | grown.OF_SETS).items()
+            }
+        ]
+    ]
     arrays = grown.pack(calls)
     assert grown.unpack(arrays, 1)[0][0].keys() == calls[0][0].keys()
     wrong = {
-        "other arrays": {name: values for name, values in arrays.items() if name != "bin"},
+        "other arrays": {
+            name: values for name, values in arrays.items() if name != "bin"
+        },
         "do not fit": arrays | {"bin": np.zeros(3, np.int32)},
         "lacks trees": arrays,
     }
-    for message, given in (*wrong.items(), ("other arrays", arrays | {"value": np.zeros((1, 2))})):
+    for message, given in (
+        *wrong.items(),
+        ("other arrays", arrays | {"value": np.zeros((1, 2))}),
+    ):
         with pytest.raises(ValueError, match=message):
             grown.unpack(given, 2)

@@ -17,12 +17,21 @@ DATA = Dataset(X, Y)
 
 
 def test_means_and_deviations_are_those_of_the_folds() -> None:
-    got = cv({"n_estimators": 4, "eval_metric": ["rmse", "mae"], "seed": 9}, DATA, n_folds=3)
+    got = cv(
+        {"n_estimators": 4, "eval_metric": ["rmse", "mae"], "seed": 9}, DATA, n_folds=3
+    )
     fold = splits.folds(9, 3, 120)
     rmse = []
     for which in range(3):
-        rows, rest = (Dataset(X[part], Y[part], reference=DATA) for part in (fold != which, fold == which))
-        rmse.append(train({"n_estimators": 4, "seed": 9}, rows, valid=rest).history["valid"]["rmse"])
+        rows, rest = (
+            Dataset(X[part], Y[part], reference=DATA)
+            for part in (fold != which, fold == which)
+        )
+        rmse.append(
+            train({"n_estimators": 4, "seed": 9}, rows, valid=rest).history["valid"][
+                "rmse"
+            ]
+        )
     assert list(got) == ["rmse_mean", "rmse_std", "mae_mean", "mae_std"]
     assert got["rmse_mean"] == pytest.approx(np.mean(rmse, axis=0), rel=1e-14)
     assert got["rmse_std"] == pytest.approx(np.std(rmse, axis=0), rel=1e-12)
@@ -46,7 +55,9 @@ def test_callbacks_see_the_means() -> None:
     got = cv({"n_estimators": 10}, DATA, callbacks=[stop])
     assert len(got["rmse_mean"]) == 3
     assert [view.measured["cv"]["rmse"] for view in seen] == list(got["rmse_mean"])
-    assert seen[-1].booster is None and seen[-1].history == {"cv": {"rmse": tuple(got["rmse_mean"])}}
+    assert seen[-1].booster is None and seen[-1].history == {
+        "cv": {"rmse": tuple(got["rmse_mean"])}
+    }
 
 
 def test_classes_that_only_one_fold_has() -> None:

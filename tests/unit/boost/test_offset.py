@@ -1,4 +1,6 @@
-"""Targets far from 0: as exact as float64 has them, whatever is trained, and a warning where that is not much."""
+"""Targets far from 0: as exact as float64 has them, whatever is trained, and a warning
+where that is not much.
+"""
 
 import ctypes
 import subprocess
@@ -20,7 +22,9 @@ from sapwood.objective.distributions import Likelihood, family_of
 Floats = NDArray[np.float64]
 OFFSETS = [0.0, 1e6, 1e9, 1e12, 1e15]
 FAR = 1e15
-WORSE = 0.03  # what R2 may lose beside the same labels near 0: trees are others, and those rows are few
+# what R2 may lose beside the same labels near 0: trees are others, and those rows are
+# few
+WORSE = 0.03
 N_TRAIN = 1000
 TRAINED = slice(0, N_TRAIN)
 HELD_OUT = slice(N_TRAIN, None)
@@ -50,19 +54,27 @@ def r2(label: Floats, prediction: Floats) -> float:
 
 def held_out_r2(model: Any, label: Floats, start: float) -> float:
     """R2 on rows that were not trained on; predictions are compared near 0."""
-    prediction = quiet(lambda: model.fit(X[TRAINED], label[TRAINED])).predict(X[HELD_OUT])
+    prediction = quiet(lambda: model.fit(X[TRAINED], label[TRAINED])).predict(
+        X[HELD_OUT]
+    )
     return r2(label[HELD_OUT] - start, prediction - start)
 
 
 MODELS: dict[str, Callable[[], Any]] = {
     "plain": lambda: sw.SapwoodRegressor(n_estimators=60),
-    "early stopping": lambda: sw.SapwoodRegressor(n_estimators=200, learning_rate=0.05, early_stopping_rounds=10),
-    "absolute_error": lambda: sw.SapwoodRegressor(n_estimators=60, objective="absolute_error"),
+    "early stopping": lambda: sw.SapwoodRegressor(
+        n_estimators=200, learning_rate=0.05, early_stopping_rounds=10
+    ),
+    "absolute_error": lambda: sw.SapwoodRegressor(
+        n_estimators=60, objective="absolute_error"
+    ),
     "quantile": lambda: sw.SapwoodRegressor(n_estimators=60, objective="quantile"),
     "huber": lambda: sw.SapwoodRegressor(n_estimators=60, objective="huber"),
     "log_cosh": lambda: sw.SapwoodRegressor(n_estimators=60, objective="log_cosh"),
     "dart": lambda: sw.SapwoodRegressor(n_estimators=60, boosting="dart"),
-    "forest": lambda: sw.SapwoodRegressor(n_estimators=60, boosting="forest", subsample=0.7, max_leaves=255),
+    "forest": lambda: sw.SapwoodRegressor(
+        n_estimators=60, boosting="forest", subsample=0.7, max_leaves=255
+    ),
     "ordered": lambda: sw.SapwoodRegressor(n_estimators=60, boosting="ordered"),
     "linear leaves": lambda: sw.SapwoodRegressor(n_estimators=60, linear_leaves=True),
     "normal": lambda: sw.SapwoodDistribution("normal", n_estimators=60),
@@ -72,17 +84,27 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("start", OFFSETS)
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_of_labels_far_from_0_is_as_good_as_one_of_the_same_labels_near_0(name: str, start: float) -> None:
+def test_a_model_of_labels_far_from_0_is_as_good_as_one_of_the_same_labels_near_0(
+    name: str, start: float
+) -> None:
     far = Y + start
     near = far - start  # what float64 has left of the labels
-    assert held_out_r2(MODELS[name](), far, start) > held_out_r2(MODELS[name](), near, 0.0) - WORSE
+    assert (
+        held_out_r2(MODELS[name](), far, start)
+        > held_out_r2(MODELS[name](), near, 0.0) - WORSE
+    )
 
 
 @pytest.mark.parametrize("start", [1e12, FAR, -FAR])
-def test_an_automatic_fit_of_labels_far_from_0_is_as_good_as_one_near_0(start: float) -> None:
+def test_an_automatic_fit_of_labels_far_from_0_is_as_good_as_one_near_0(
+    start: float,
+) -> None:
     far = Y + start
     found = held_out_r2(sw.SapwoodRegressor(quality="fast"), far, start)
-    assert found > held_out_r2(sw.SapwoodRegressor(quality="fast"), far - start, 0.0) - WORSE
+    assert (
+        found
+        > held_out_r2(sw.SapwoodRegressor(quality="fast"), far - start, 0.0) - WORSE
+    )
 
 
 def trained(start: float = FAR, **params: Any) -> tuple[sw.Booster, Floats]:
@@ -119,13 +141,19 @@ def test_the_c_source_adds_the_base_last(tmp_path: Path) -> None:
     booster, _ = trained()
     booster.export(tmp_path / "model.c")
     library = tmp_path / "model.so"
-    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, tmp_path / "model.c", "-lm"], check=True)
+    subprocess.run(
+        ["cc", "-O1", "-shared", "-fPIC", "-o", library, tmp_path / "model.c", "-lm"],
+        check=True,
+    )
     predict = ctypes.CDLL(str(library)).model_predict
     found = np.empty(1)
     expected = booster.predict(X[:20])
     for row, one in zip(X[:20], expected, strict=True):
         numbers = np.ascontiguousarray(row)
-        predict(numbers.ctypes.data_as(ctypes.c_void_p), found.ctypes.data_as(ctypes.c_void_p))
+        predict(
+            numbers.ctypes.data_as(ctypes.c_void_p),
+            found.ctypes.data_as(ctypes.c_void_p),
+        )
         assert found[0] == one
 
 
@@ -140,11 +168,19 @@ def test_metrics_of_validation_rows_are_those_of_predictions() -> None:
     label = Y + FAR
     data = sw.Dataset(X[TRAINED], label[TRAINED])
     valid = sw.Dataset(X[HELD_OUT], label[HELD_OUT], reference=data)
-    booster = quiet(lambda: sw.train({"n_estimators": 20, "eval_metric": ["rmse", "mape"]}, data, valid=valid))
+    booster = quiet(
+        lambda: sw.train(
+            {"n_estimators": 20, "eval_metric": ["rmse", "mape"]}, data, valid=valid
+        )
+    )
     (history,) = booster.history.values()
     prediction = booster.predict(X[HELD_OUT])
-    assert history["rmse"][-1] == pytest.approx(metric.rmse(label[HELD_OUT], prediction, None), rel=1e-12)
-    assert history["mape"][-1] == pytest.approx(metric.mape(label[HELD_OUT], prediction, None), rel=1e-12)
+    assert history["rmse"][-1] == pytest.approx(
+        metric.rmse(label[HELD_OUT], prediction, None), rel=1e-12
+    )
+    assert history["mape"][-1] == pytest.approx(
+        metric.mape(label[HELD_OUT], prediction, None), rel=1e-12
+    )
 
 
 def test_folds_are_measured_as_near_0() -> None:
@@ -162,7 +198,9 @@ def test_training_goes_on_from_a_model_far_from_0() -> None:
     whole = quiet(lambda: sw.train(more, data, init_model=first))
     assert whole.base_last
     assert (whole.predict(X, rounds=20) == first.predict(X)).all()
-    assert metric.rmse(label, whole.predict(X), None) < metric.rmse(label, first.predict(X), None)
+    assert metric.rmse(label, whole.predict(X), None) < metric.rmse(
+        label, first.predict(X), None
+    )
 
 
 def test_each_of_several_targets_has_its_own_offset() -> None:
@@ -186,23 +224,31 @@ def test_a_distribution_far_from_0_has_the_spread_of_one_near_0() -> None:
     far = Y + 1e12
     model = quiet(lambda: sw.SapwoodDistribution("normal", n_estimators=40).fit(X, far))
     near = sw.SapwoodDistribution("normal", n_estimators=40).fit(X, far - 1e12)
-    assert model.predict_dist(X).std().mean() == pytest.approx(near.predict_dist(X).std().mean(), rel=0.05)
+    assert model.predict_dist(X).std().mean() == pytest.approx(
+        near.predict_dist(X).std().mean(), rel=0.05
+    )
 
 
 @pytest.mark.parametrize("start", [1e6, 1e9])
 @pytest.mark.parametrize("family", ["normal", "laplace", "student_t"])
-def test_a_distribution_of_labels_far_from_0_is_as_likely_as_one_near_0(family: str, start: float) -> None:
+def test_a_distribution_of_labels_far_from_0_is_as_likely_as_one_near_0(
+    family: str, start: float
+) -> None:
     far = Y + start
     losses = []
     for label in (far, far - start):
-        model = sw.SapwoodDistribution(family, n_estimators=40).fit(X[TRAINED], label[TRAINED])
+        model = sw.SapwoodDistribution(family, n_estimators=40).fit(
+            X[TRAINED], label[TRAINED]
+        )
         losses.append(metric.nll(label[HELD_OUT], model.predict_dist(X[HELD_OUT])))
     assert losses[0] == pytest.approx(losses[1], abs=0.05)
 
 
 def test_labels_of_huge_size_and_spread_are_not_centred() -> None:
     booster, _ = trained(start=0.0)
-    scaled = sw.train({"n_estimators": 30, "learning_rate": 0.05}, sw.Dataset(X, np.ldexp(Y, 400)))
+    scaled = sw.train(
+        {"n_estimators": 30, "learning_rate": 0.05}, sw.Dataset(X, np.ldexp(Y, 400))
+    )
     assert not scaled.base_last
     assert (scaled.predict(X) == np.ldexp(booster.predict(X), 400)).all()
 
@@ -214,8 +260,12 @@ def test_ordinary_labels_are_not_centred(start: float) -> None:
     assert "base_last" not in booster.params
 
 
-@pytest.mark.parametrize("objective", ["poisson", "mape", "gamma", Likelihood(family_of("lognormal"))])
-def test_losses_that_depend_on_the_size_of_labels_are_not_centred(objective: Any) -> None:
+@pytest.mark.parametrize(
+    "objective", ["poisson", "mape", "gamma", Likelihood(family_of("lognormal"))]
+)
+def test_losses_that_depend_on_the_size_of_labels_are_not_centred(
+    objective: Any,
+) -> None:
     booster, _ = trained(objective=objective, n_estimators=2)
     assert not booster.base_last
 
@@ -226,7 +276,9 @@ def test_constant_labels_are_not_centred() -> None:
     assert (booster.predict(X) == FAR).all()
 
 
-@pytest.mark.parametrize("model", [sw.SapwoodRegressor(quality="fast"), sw.SapwoodRegressor(n_estimators=5)])
+@pytest.mark.parametrize(
+    "model", [sw.SapwoodRegressor(quality="fast"), sw.SapwoodRegressor(n_estimators=5)]
+)
 def test_labels_that_float64_has_rounded_are_named_once(model: Any) -> None:
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")

@@ -1,4 +1,6 @@
-"""Tables of the command line that are damaged, hostile or in another encoding: an error, not a crash."""
+"""Tables of the command line that are damaged, hostile or in another encoding: an
+error, not a crash.
+"""
 
 import gzip
 import json
@@ -23,11 +25,24 @@ DEEP = 100_000
 
 @pytest.mark.parametrize(
     "line",
-    ["[" * DEEP, '{"a":' + "[" * DEEP + "]" * DEEP + "}", '{"a":' * DEEP + "1" + "}" * DEEP, '"\n{"a":' + "[" * DEEP],
+    [
+        "[" * DEEP,
+        '{"a":' + "[" * DEEP + "]" * DEEP + "}",
+        '{"a":' * DEEP + "1" + "}" * DEEP,
+        '"\n{"a":' + "[" * DEEP,
+    ],
 )
 def test_deep_nesting_is_an_error_of_the_program(line: str, tmp_path: Path) -> None:
     (tmp_path / "deep.json").write_text(line + "\n")
-    command = [sys.executable, "-m", "sapwood", "train", str(tmp_path / "deep.json"), "-t", "y"]
+    command = [
+        sys.executable,
+        "-m",
+        "sapwood",
+        "train",
+        str(tmp_path / "deep.json"),
+        "-t",
+        "y",
+    ]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert "deep.json has values that are nested deeper than 64 levels" in ended.stderr
@@ -76,7 +91,9 @@ def test_the_depth_of_a_file_does_not_depend_on_the_chunks(
     rng = Random(chunk)
     path = tmp_path / "some.json"
     for _ in range(200):
-        text = bytes(rng.choice(b'[[{{]}"\\\n\r a') for _ in range(rng.randrange(1, 50)))
+        text = bytes(
+            rng.choice(b'[[{{]}"\\\n\r a') for _ in range(rng.randrange(1, 50))
+        )
         path.write_bytes(text)
         depth = slow_depth(text)
         monkeypatch.setattr(nesting, "MAX_DEPTH", depth)
@@ -91,7 +108,8 @@ def test_names_in_another_encoding_are_an_error_that_says_so(tmp_path: Path) -> 
     path.write_bytes("größe,y\n1,2\n".encode("latin-1"))
     for read in (tables.read, lambda path: list(tables.batches(path, 10))):
         with pytest.raises(
-            DataError, match=r"latin.csv: the names of its columns are not UTF-8; save the file as UTF-8"
+            DataError,
+            match=r"latin.csv: the names of its columns are not UTF-8; save the file as UTF-8",
         ):
             read(path)
     with pytest.raises(DataError, match=r"latin\.csv cannot be read as csv"):
@@ -101,32 +119,48 @@ def test_names_in_another_encoding_are_an_error_that_says_so(tmp_path: Path) -> 
 def test_text_in_another_encoding_is_an_error_that_says_so(tmp_path: Path) -> None:
     path = tmp_path / "latin.csv"
     path.write_bytes("a,y\nfür,2\n".encode("latin-1"))
-    with pytest.raises(DataError, match=r"column 'a' has text that is not UTF-8; save the file as UTF-8"):
+    with pytest.raises(
+        DataError,
+        match=r"column 'a' has text that is not UTF-8; save the file as UTF-8",
+    ):
         tables.read(path)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather"])
-def test_a_name_given_twice_is_an_error_that_names_it(suffix: str, tmp_path: Path) -> None:
+def test_a_name_given_twice_is_an_error_that_names_it(
+    suffix: str, tmp_path: Path
+) -> None:
     path = tmp_path / f"twice{suffix}"
     table = pa.table([pa.array([1, 2])] * 3, names=["a", "y", "a"])
     tables.write(path, [table])
     for read in (tables.read, lambda path: list(tables.batches(path, 10))):
-        with pytest.raises(DataError, match="has several columns with the name 'a'; rename them"):
+        with pytest.raises(
+            DataError, match="has several columns with the name 'a'; rename them"
+        ):
             read(path)
 
 
 @pytest.mark.parametrize("value", [{"b": 1}, [1, 2]])
-def test_a_nested_target_is_an_error_that_says_what_to_do(value: object, tmp_path: Path) -> None:
+def test_a_nested_target_is_an_error_that_says_what_to_do(
+    value: object, tmp_path: Path
+) -> None:
     path = tmp_path / "nested.jsonl"
     path.write_text((json.dumps({"a": 1, "y": value}) + "\n") * 5)
-    with pytest.raises(DataError, match="column 'y' cannot be the target: its cells are lists or objects"):
+    with pytest.raises(
+        DataError,
+        match="column 'y' cannot be the target: its cells are lists or objects",
+    ):
         subject.refuse_nested(tables.read(path), "y", "the target")
 
 
 def test_a_file_whose_offsets_lead_outside_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "broken.feather"
-    offsets = pa.py_buffer(b"".join(n.to_bytes(4, "little") for n in (0, 2, 2_000_000_000, 6)))
-    column = pa.Array.from_buffers(pa.string(), 3, [None, offsets, pa.py_buffer(b"abcdef")])
+    offsets = pa.py_buffer(
+        b"".join(n.to_bytes(4, "little") for n in (0, 2, 2_000_000_000, 6))
+    )
+    column = pa.Array.from_buffers(
+        pa.string(), 3, [None, offsets, pa.py_buffer(b"abcdef")]
+    )
     feather.write_feather(pa.table({"a": column}), path, compression="uncompressed")
     with pytest.raises(DataError, match=r"broken\.feather is damaged"):
         tables.read(path)

@@ -1,4 +1,6 @@
-"""Messages over a socket: whole, in their order, of any size; what is no message, or ends early, is noticed."""
+"""Messages over a socket: whole, in their order, of any size; what is no message, or
+ends early, is noticed.
+"""
 
 import socket
 import threading
@@ -11,7 +13,8 @@ from sapwood.dask import outbox
 from sapwood.dask.outbox import LENGTH, MAX_MESSAGE, Inlet, Line
 from sapwood.errors import MessageError
 
-MESSAGES = [b"", b"one", bytes(range(256)) * 40_000, b"two", b"x" * 3_000_000, b"last"]  # some fill every buffer
+# some fill every buffer
+MESSAGES = [b"", b"one", bytes(range(256)) * 40_000, b"two", b"x" * 3_000_000, b"last"]
 
 
 def test_both_sides_send_at_once_what_no_buffer_holds():
@@ -29,7 +32,8 @@ def test_both_sides_send_at_once_what_no_buffer_holds():
 
 def test_a_message_that_comes_in_pieces():
     here, there = socket.socketpair()
-    inlet, raw = Inlet(there), (5).to_bytes(LENGTH, "little") + b"hello"
+    inlet = Inlet(there)
+    raw = (5).to_bytes(LENGTH, "little") + b"hello"
     for piece in (raw[:3], raw[3:9]):
         here.sendall(piece)
         with pytest.raises(TimeoutError):
@@ -53,7 +57,10 @@ def test_what_ends_early(raw):
 def test_a_length_that_is_none_of_ours(length):
     here, there = socket.socketpair()
     here.sendall(length.to_bytes(LENGTH, "little"))
-    with pytest.raises(MessageError, match=f"a message of {length} bytes was announced; the longest has {MAX_MESSAGE}"):
+    with pytest.raises(
+        MessageError,
+        match=f"a message of {length} bytes was announced; the longest has {MAX_MESSAGE}",
+    ):
         Inlet(there).read(1)
     here.close(), there.close()
 
@@ -76,7 +83,9 @@ def test_no_memory_for_a_message(monkeypatch):
     monkeypatch.setattr(outbox.np, "empty", refuse)
     here, there = socket.socketpair()
     here.sendall((5).to_bytes(LENGTH, "little") + b"hello")
-    with pytest.raises(MessageError, match="there is no memory for a message of 5 bytes"):
+    with pytest.raises(
+        MessageError, match="there is no memory for a message of 5 bytes"
+    ):
         Inlet(there).read(1)
     here.close(), there.close()
 
@@ -84,7 +93,8 @@ def test_no_memory_for_a_message(monkeypatch):
 def test_a_message_longer_than_its_first_room(monkeypatch):
     monkeypatch.setattr(outbox, "MAX_AHEAD", 1000)
     here, there = socket.socketpair()
-    line, inlet = Line(here), Inlet(there)
+    line = Line(here)
+    inlet = Inlet(there)
     for message in MESSAGES:
         line.put(message)
     assert [bytes(inlet.read(10)) for _ in MESSAGES] == MESSAGES

@@ -1,4 +1,6 @@
-"""A table becomes cuts and codes; chunks, references, files and containers change none of them."""
+"""A table becomes cuts and codes; chunks, references, files and containers change none
+of them.
+"""
 
 import copy
 import pickle
@@ -23,7 +25,8 @@ NAN, INF = np.nan, np.inf
 # Cuts lie half-way between neighbours; the missing value's code follows the last bin's.
 X = np.array([[1.0, 5.0], [2.0, NAN], [4.0, 5.0], [NAN, 5.0], [-INF, INF], [INF, -INF]])
 LOWEST = -np.finfo(np.float64).max
-CUTS = [[LOWEST, 1.5, 3.0, 4.0], [LOWEST, 5.0]]  # beside infinity they are the lowest number, or the neighbour
+# beside infinity they are the lowest number, or the neighbour
+CUTS = [[LOWEST, 1.5, 3.0, 4.0], [LOWEST, 5.0]]
 CODES = [[1, 2, 3, 5, 0, 4], [1, 3, 1, 1, 2, 0]]
 Y = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
 W = np.array([1.0, 2.0, 1.0, 1.0, 0.5, 3.0])
@@ -36,11 +39,20 @@ def codes(data):
 
 def assert_same_data(one, other):
     """Everything that a dataset says about itself is equal, to the bit."""
-    assert [cuts.tobytes() for cuts in one.cuts] == [cuts.tobytes() for cuts in other.cuts]
+    assert [cuts.tobytes() for cuts in one.cuts] == [
+        cuts.tobytes() for cuts in other.cuts
+    ]
     assert codes(one) == codes(other)
     for name in ("label", "weight", "init_score"):
         assert_array_equal(getattr(one, name), getattr(other, name))
-    for name in ("n_rows", "n_columns", "feature_names", "named", "max_bins", "min_samples_bin"):
+    for name in (
+        "n_rows",
+        "n_columns",
+        "feature_names",
+        "named",
+        "max_bins",
+        "min_samples_bin",
+    ):
         assert getattr(one, name) == getattr(other, name)
     assert one.fingerprint() == other.fingerprint()
 
@@ -49,7 +61,9 @@ def assert_same_data(one, other):
 def many():
     """400 rows with more distinct values than bins, few distinct values, gaps."""
     rng = np.random.default_rng(7)
-    table = np.column_stack([rng.normal(size=400), rng.integers(0, 5, 400), np.exp(rng.normal(size=400))])
+    table = np.column_stack(
+        [rng.normal(size=400), rng.integers(0, 5, 400), np.exp(rng.normal(size=400))]
+    )
     table[rng.random((400, 3)) < 0.1] = NAN
     return table.astype(np.float32)
 
@@ -112,16 +126,32 @@ def test_one_row_and_one_column():
     "table",
     [
         lambda x: pd.DataFrame(x, columns=["a", "b", "c"]),
-        lambda x: pd.DataFrame(x.astype(np.float64), columns=["a", "b", "c"]).convert_dtypes(),
+        lambda x: pd.DataFrame(
+            x.astype(np.float64), columns=["a", "b", "c"]
+        ).convert_dtypes(),
         lambda x: pl.DataFrame(x, schema=["a", "b", "c"]),
-        lambda x: pl.DataFrame(x, schema=["a", "b", "c"], nan_to_null=True).with_columns(pl.col("b").cast(pl.Int8)),
+        lambda x: pl.DataFrame(
+            x, schema=["a", "b", "c"], nan_to_null=True
+        ).with_columns(pl.col("b").cast(pl.Int8)),
         lambda x: pa.table(dict(zip("abc", x.T, strict=True))),
-        lambda x: pa.table({n: pa.array(c, from_pandas=True) for n, c in zip("abc", x.T, strict=True)}).slice(0),
+        lambda x: pa.table(
+            {n: pa.array(c, from_pandas=True) for n, c in zip("abc", x.T, strict=True)}
+        ).slice(0),
     ],
-    ids=["pandas", "pandas nullable", "polars", "polars nulls", "pyarrow", "pyarrow nulls"],
+    ids=[
+        "pandas",
+        "pandas nullable",
+        "polars",
+        "polars nulls",
+        "pyarrow",
+        "pyarrow nulls",
+    ],
 )
 def test_every_container_gives_the_same_dataset(many, table):
-    assert_same_data(Dataset(many, feature_names=["a", "b", "c"], max_bins=64), Dataset(table(many), max_bins=64))
+    assert_same_data(
+        Dataset(many, feature_names=["a", "b", "c"], max_bins=64),
+        Dataset(table(many), max_bins=64),
+    )
 
 
 def test_threads_change_nothing(many):
@@ -131,7 +161,10 @@ def test_threads_change_nothing(many):
 
 
 def test_changing_the_inputs_changes_nothing():
-    table, label, weight, score = X.copy(), Y.copy(), W.copy(), np.ones((6, 2))
+    table = X.copy()
+    label = Y.copy()
+    weight = W.copy()
+    score = np.ones((6, 2))
     data = Dataset(table, label, weight, score)
     before = data.fingerprint()
     for array in (table, label, weight, score):
@@ -157,9 +190,15 @@ def test_labels_of_several_columns(tmp_path):
     data = Dataset(X, Y2)
     assert_array_equal(data.label, Y2)
     assert data.label.flags.c_contiguous and not data.label.flags.writeable
-    assert_array_equal(Dataset(X, Y2[:, :1]).label, Y)  # a single column is no second dimension
+    # a single column is no second dimension
+    assert_array_equal(Dataset(X, Y2[:, :1]).label, Y)
     assert_same_data(data, Dataset(X, pd.DataFrame(Y2)))
-    assert_same_data(data, Dataset.from_chunks([(X[:2], Y2[:2]), (X[2:2], Y2[2:2]), (X[2:], Y2[2:].tolist())]))
+    assert_same_data(
+        data,
+        Dataset.from_chunks(
+            [(X[:2], Y2[:2]), (X[2:2], Y2[2:2]), (X[2:], Y2[2:].tolist())]
+        ),
+    )
     data.save(tmp_path / "data")
     assert_same_data(data, Dataset.load(tmp_path / "data"))
 
@@ -171,13 +210,22 @@ def test_labels_of_several_columns(tmp_path):
         ({"data": X, "label": Y2.T}, r"inconsistent numbers of samples: \[6, 2\]"),
         ({"data": X, "label": Y2[:, :0]}, r"got one of shape \(6, 0\)"),
         ({"data": X, "label": Y[:5]}, r"inconsistent numbers of samples: \[6, 5\]"),
-        ({"data": X, "label": [1, 2, NAN, 4, 5, 6]}, "Input label contains NaN, first in row 2"),
-        ({"data": X, "label": Y[:5]}, r"\[6, 5\]. label must have one value for each row"),
+        (
+            {"data": X, "label": [1, 2, NAN, 4, 5, 6]},
+            "Input label contains NaN, first in row 2",
+        ),
+        (
+            {"data": X, "label": Y[:5]},
+            r"\[6, 5\]. label must have one value for each row",
+        ),
         (
             {"data": X, "label": list("abcdef")},
             r"label has dtype .* such as numpy.unique\(label, return_inverse=True\)",
         ),
-        ({"data": X, "weight": W[:5]}, r"\[6, 5\]. weight must have one value for each row"),
+        (
+            {"data": X, "weight": W[:5]},
+            r"\[6, 5\]. weight must have one value for each row",
+        ),
         ({"data": X, "weight": -W}, "weight is -1.0 in row 0"),
         ({"data": X, "weight": 0 * W}, "The weight of all rows is zero"),
         ({"data": X, "init_score": Y[:5]}, "inconsistent numbers of samples"),
@@ -191,7 +239,10 @@ def test_bad_input_raises(given, message):
 
 
 def test_repr():
-    assert repr(Dataset(X)) == "<sapwood.Dataset of 6 rows and 2 columns of at most 255 bins, with no label>"
+    assert (
+        repr(Dataset(X))
+        == "<sapwood.Dataset of 6 rows and 2 columns of at most 255 bins, with no label>"
+    )
     assert repr(Dataset(X, Y, W)).endswith("of at most 255 bins, with label, weight>")
 
 
@@ -200,7 +251,9 @@ def test_repr():
 
 def test_reference_gives_cuts_names_and_max_bins():
     first = Dataset(pd.DataFrame(X, columns=["a", "b"]), max_bins=7)
-    data = Dataset(pd.DataFrame({"b": [9.0, NAN], "a": [3.0, 3.5]}), [1, 2], reference=first)
+    data = Dataset(
+        pd.DataFrame({"b": [9.0, NAN], "a": [3.0, 3.5]}), [1, 2], reference=first
+    )
     assert data.feature_names == ("a", "b") and data.named and data.max_bins == 7
     assert [cuts.tolist() for cuts in data.cuts] == CUTS
     assert codes(data) == [[2, 3], [2, 3]]  # 3.0 is not above the cut 3.0
@@ -228,13 +281,18 @@ def test_other_columns_than_the_reference_raise(table, message):
 # Chunks
 
 
-@pytest.mark.parametrize("ends", [[400], [1, 2, 400], [0, 133, 133, 257, 400, 400]], ids=str)
+@pytest.mark.parametrize(
+    "ends", [[400], [1, 2, 400], [0, 133, 133, 257, 400, 400]], ids=str
+)
 def test_chunks_give_the_same_dataset(many, ends):
-    label, weight = np.arange(400.0), np.arange(400) % 3
+    label = np.arange(400.0)
+    weight = np.arange(400) % 3
     whole = Dataset(many, label, weight, label, max_bins=64)
     parts = [slice(first, last) for first, last in zip([0, *ends], ends, strict=False)]
     chunks = [(many[part], label[part], weight[part]) for part in parts]
-    assert_same_data(whole, Dataset.from_chunks(iter(chunks), init_score=label, max_bins=64))
+    assert_same_data(
+        whole, Dataset.from_chunks(iter(chunks), init_score=label, max_bins=64)
+    )
 
 
 def test_chunks_of_every_container_match_by_name():
@@ -249,7 +307,9 @@ def test_chunks_of_every_container_match_by_name():
 
 def test_chunks_with_a_reference_and_names():
     first = Dataset(X, feature_names=["a", "b"])
-    data = Dataset.from_chunks([X[:3], X[3:]], feature_names=["a", "b"], reference=first)
+    data = Dataset.from_chunks(
+        [X[:3], X[3:]], feature_names=["a", "b"], reference=first
+    )
     assert_same_data(first, data)
 
 
@@ -261,14 +321,26 @@ def test_chunks_with_a_reference_and_names():
         ([X, X[:, :1]], "X has 1 features"),
         ([(X, Y), X], "chunk 1 has no label"),
         ([(X, Y, W), (X, Y)], "chunk 1 has no weight"),
-        ([(X, Y), (X, Y[:2])], r"the label of chunk 1 must be of shape \(6,\), got \(2,\)"),
-        ([(X, Y2), (X, Y)], r"the label of chunk 1 must be of shape \(6, 2\), got \(6,\)"),
-        ([(X, Y), (X, Y2)], r"the label of chunk 1 must be of shape \(6,\), got \(6, 2\)"),
+        (
+            [(X, Y), (X, Y[:2])],
+            r"the label of chunk 1 must be of shape \(6,\), got \(2,\)",
+        ),
+        (
+            [(X, Y2), (X, Y)],
+            r"the label of chunk 1 must be of shape \(6, 2\), got \(6,\)",
+        ),
+        (
+            [(X, Y), (X, Y2)],
+            r"the label of chunk 1 must be of shape \(6,\), got \(6, 2\)",
+        ),
         ([(X, Y2, Y2)], r"the weight of chunk 0 must be of shape \(6,\), got \(6, 2\)"),
         ([(X, Y2.T)], r"the label of chunk 0 must be of shape \(6, 6\), got \(2, 6\)"),
         ([(X, Y, W, Y)], "not 4 things"),
         ([(X, Y), (X, Y * NAN)], "Input label contains NaN, first in row 6"),
-        ([X, np.array([["a", "b"]])], "column 'f0' is text in one chunk and numbers in another; make text of all"),
+        (
+            [X, np.array([["a", "b"]])],
+            "column 'f0' is text in one chunk and numbers in another; make text of all",
+        ),
         ([X, Y], "2-D table as chunk 1"),
     ],
 )
@@ -278,7 +350,9 @@ def test_bad_chunks_raise(chunks, message):
 
 
 def test_weights_may_be_zero_in_a_whole_chunk():
-    data = Dataset.from_chunks([([[1], [2]], [0, 0], [0, 0]), ([[3], [4]], [0, 0], [1, 1])])
+    data = Dataset.from_chunks(
+        [([[1], [2]], [0, 0], [0, 0]), ([[3], [4]], [0, 0], [1, 1])]
+    )
     assert data.cuts[0].tolist() == [3.5]
 
 
@@ -323,7 +397,9 @@ def test_fingerprint_sees_no_layout():
 
 @pytest.fixture
 def saved(tmp_path):
-    data = Dataset(X, Y, W, np.column_stack([Y, -Y]), feature_names=["å", "0" * 64], max_bins=9)
+    data = Dataset(
+        X, Y, W, np.column_stack([Y, -Y]), feature_names=["å", "0" * 64], max_bins=9
+    )
     data.save(tmp_path / "data")
     return data, tmp_path / "data"
 
@@ -334,7 +410,12 @@ def test_save_and_load(saved):
 
 
 def test_save_and_load_without_extras_and_with_many_bins(tmp_path, many):
-    for table, max_bins in ((X, 255), (many, 255), (many, 65535), (np.full((3, 2), NAN), 2)):
+    for table, max_bins in (
+        (X, 255),
+        (many, 255),
+        (many, 65535),
+        (np.full((3, 2), NAN), 2),
+    ):
         data = Dataset(table, max_bins=max_bins)
         data.save(str(tmp_path / "data"))
         assert_same_data(data, Dataset.load(str(tmp_path / "data"), n_jobs=2))
@@ -350,7 +431,10 @@ def test_every_truncation_and_every_changed_byte_raises(saved, tmp_path):
     raw = saved[1].read_bytes()
     broken = tmp_path / "broken"
     for place in range(len(raw)):
-        for content in (raw[:place], raw[:place] + bytes([raw[place] ^ 0x55]) + raw[place + 1 :]):
+        for content in (
+            raw[:place],
+            raw[:place] + bytes([raw[place] ^ 0x55]) + raw[place + 1 :],
+        ):
             broken.write_bytes(content)
             with pytest.raises(DataError):
                 Dataset.load(broken)
@@ -426,10 +510,15 @@ def test_every_lie_under_a_right_digest_raises(saved, tmp_path, lie):
 def test_lying_offsets_of_arrays_under_a_right_digest_raise(saved, tmp_path):
     raw = saved[1].read_bytes()
     digest = re.search(rb'digest\\":\\"([0-9a-f]{64})', raw)[1]
-    for true, lie in ((b'"data_offsets":[0,', b'"data_offsets":[1,'), (b'"dtype":"F64"', b'"dtype":"F99"')):
+    for true, lie in (
+        (b'"data_offsets":[0,', b'"data_offsets":[1,'),
+        (b'"dtype":"F64"', b'"dtype":"F99"'),
+    ):
         assert true in raw
         blank = raw.replace(true, lie, 1).replace(digest, b"0" * 64, 1)
-        (tmp_path / "lie").write_bytes(blank.replace(b"0" * 64, sha256(blank).hexdigest().encode(), 1))
+        (tmp_path / "lie").write_bytes(
+            blank.replace(b"0" * 64, sha256(blank).hexdigest().encode(), 1)
+        )
         with pytest.raises(DataError, match="arrays of the file cannot be read"):
             Dataset.load(tmp_path / "lie")
 
@@ -440,9 +529,19 @@ def test_pickle_and_copy_keep_every_bit(saved):
         assert_same_data(data, other)
 
 
-@pytest.mark.parametrize("label", [["no", "yes"], np.array(["no", "yes"]), pd.Series(["no", "yes"], dtype="category")])
+@pytest.mark.parametrize(
+    "label",
+    [
+        ["no", "yes"],
+        np.array(["no", "yes"]),
+        pd.Series(["no", "yes"], dtype="category"),
+    ],
+)
 def test_a_label_of_text_says_what_to_do(label):
-    with pytest.raises(DataError, match=r"labels are numbers, classes their indices.*SapwoodClassifier takes"):
+    with pytest.raises(
+        DataError,
+        match=r"labels are numbers, classes their indices.*SapwoodClassifier takes",
+    ):
         Dataset([[1.0], [2.0]], label)
 
 
@@ -453,8 +552,11 @@ def test_a_category_of_0_is_no_zero():
     settings = {"categorical_features": [0], "zero_as_missing": True}
     params = {"n_estimators": 3, "min_data_per_group": 1, "cat_smooth": 0}
     renamed = X + np.array([5.0, 0.0])  # no category is called 0
-    data, other = Dataset(X, y, **settings), Dataset(renamed, y, **settings)
+    data = Dataset(X, y, **settings)
+    other = Dataset(renamed, y, **settings)
     assert data.n_bins == other.n_bins == [3, 2]
     models = train(params, data), train(params, other)
     np.testing.assert_array_equal(models[0].predict(X), models[1].predict(renamed))
-    assert models[0].predict(np.array([[0.0, 1.0]])) != models[0].predict(np.array([[np.nan, 1.0]]))
+    assert models[0].predict(np.array([[0.0, 1.0]])) != models[0].predict(
+        np.array([[np.nan, 1.0]])
+    )

@@ -1,4 +1,6 @@
-"""A few rows of a data frame: the same predictions as by the long way, or the long way itself."""
+"""A few rows of a data frame: the same predictions as by the long way, or the long way
+itself.
+"""
 
 import numpy as np
 import pandas as pd
@@ -10,10 +12,14 @@ RNG = np.random.default_rng(0)
 N = 400
 TABLE = pd.DataFrame(
     {
-        "a": RNG.normal(size=N), "c": pd.Categorical(RNG.choice(list("uvw"), N)), "i": RNG.integers(0, 9, N),
-        "b": RNG.random(N) < 0.5, "t": RNG.choice(["x", "y"], N), "f": RNG.normal(size=N).astype(np.float32),
+        "a": RNG.normal(size=N),
+        "c": pd.Categorical(RNG.choice(list("uvw"), N)),
+        "i": RNG.integers(0, 9, N),
+        "b": RNG.random(N) < 0.5,
+        "t": RNG.choice(["x", "y"], N),
+        "f": RNG.normal(size=N).astype(np.float32),
     }
-)  # fmt: skip
+)
 Y = (TABLE["a"] + TABLE["c"].cat.codes + TABLE["i"] / 5 > 2).astype(int)
 MODEL = sw.SapwoodClassifier(n_estimators=10, min_samples_leaf=2).fit(TABLE, Y)
 WHOLE = MODEL.booster_.predict(TABLE)  # by the long way, since there are many
@@ -23,8 +29,14 @@ def test_every_row_alone() -> None:
     few = MODEL.booster_._few_rows
     assert few.read(TABLE.iloc[[3]]) is not None
     for i in range(60):
-        assert MODEL.booster_.predict(TABLE.iloc[[i]])[0] == WHOLE[i] == MODEL.predict_proba(TABLE.iloc[[i]])[0, 1]
-    np.testing.assert_array_equal(MODEL.booster_.predict(TABLE[:50], n_jobs=2), WHOLE[:50])
+        assert (
+            MODEL.booster_.predict(TABLE.iloc[[i]])[0]
+            == WHOLE[i]
+            == MODEL.predict_proba(TABLE.iloc[[i]])[0, 1]
+        )
+    np.testing.assert_array_equal(
+        MODEL.booster_.predict(TABLE[:50], n_jobs=2), WHOLE[:50]
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,10 +79,16 @@ def test_what_differs_is_refused_as_ever() -> None:
 
 @pytest.mark.parametrize("kind", ["category", "int64", "int8"])
 def test_categories_of_integers(kind: str) -> None:
-    """Integers as categories, of pandas' type or named as such: one row as many rows."""
-    table = pd.DataFrame({"a": TABLE["a"], "k": pd.Series(RNG.integers(-3, 40, N)).astype(kind)})
+    """Integers as categories, of pandas' type or named as such: one row as many
+    rows.
+    """
+    table = pd.DataFrame(
+        {"a": TABLE["a"], "k": pd.Series(RNG.integers(-3, 40, N)).astype(kind)}
+    )
     y = (TABLE["a"] + table["k"].astype(int) % 3 > 1).astype(int)
-    model = sw.SapwoodClassifier(n_estimators=10, categorical_features=["k"]).fit(table, y)
+    model = sw.SapwoodClassifier(n_estimators=10, categorical_features=["k"]).fit(
+        table, y
+    )
     whole = model.booster_.predict(table)
     few = model.booster_._few_rows
     for i in range(40):

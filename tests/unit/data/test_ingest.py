@@ -1,4 +1,6 @@
-"""Every container gives the same columns; everything else raises an error that says what and where."""
+"""Every container gives the same columns; everything else raises an error that says
+what and where.
+"""
 
 import datetime
 import subprocess
@@ -21,7 +23,9 @@ from sapwood.errors import DataError
 
 NAN = np.nan
 # Three rows, four columns, each number exact in every type used below.
-VALUES = np.array([[1.5, 2.0, 1.0, NAN], [-0.5, 7.0, 0.0, 3.0], [np.inf, -4.0, 1.0, 8.0]])
+VALUES = np.array(
+    [[1.5, 2.0, 1.0, NAN], [-0.5, 7.0, 0.0, 3.0], [np.inf, -4.0, 1.0, 8.0]]
+)
 COLUMNS = {
     "real": [1.5, -0.5, np.inf],
     "whole": [2, 7, -4],
@@ -56,7 +60,9 @@ def structured() -> np.ndarray:
 
 def chunked() -> pa.Table:
     """The table as the middle of a longer one, in chunks, one of them empty."""
-    whole = pa.table({name: [values[0], *values, values[0]] for name, values in COLUMNS.items()})
+    whole = pa.table(
+        {name: [values[0], *values, values[0]] for name, values in COLUMNS.items()}
+    )
     part = whole.slice(1, 3)
     return pa.concat_tables([part.slice(0, 1), part.slice(1, 0), part.slice(1, 2)])
 
@@ -76,7 +82,9 @@ TABLES = {
     "stream": lambda: Stream(pa.table(COLUMNS)),
     "structured": structured,
     "structured, strided": lambda: np.repeat(structured(), 2)[::2],
-    "structured, masked": lambda: np.ma.array(structured(), mask=[(False,) * 3 + (np.isnan(v),) for v in VALUES[:, 3]]),
+    "structured, masked": lambda: np.ma.array(
+        structured(), mask=[(False,) * 3 + (np.isnan(v),) for v in VALUES[:, 3]]
+    ),
     "records": lambda: structured().view(np.recarray),
 }
 ARRAYS = {
@@ -88,10 +96,20 @@ ARRAYS = {
     "float16": lambda: VALUES.astype(np.float16),
     "float32": lambda: VALUES.astype(np.float32),
     "longdouble": lambda: VALUES.astype(np.longdouble),
-    "unaligned": lambda: np.frombuffer(b"x" + VALUES.tobytes(), dtype=np.uint8)[1:].view(np.float64).reshape(3, 4),
-    "object": lambda: np.array([[None if np.isnan(v) else v for v in row] for row in VALUES], dtype=object),
-    "object with NA": lambda: np.array([[pd.NA if np.isnan(v) else v for v in row] for row in VALUES], dtype=object),
-    "masked": lambda: np.ma.array(np.where(np.isnan(VALUES), 99.0, VALUES), mask=np.isnan(VALUES)),
+    "unaligned": lambda: (
+        np.frombuffer(b"x" + VALUES.tobytes(), dtype=np.uint8)[1:]
+        .view(np.float64)
+        .reshape(3, 4)
+    ),
+    "object": lambda: np.array(
+        [[None if np.isnan(v) else v for v in row] for row in VALUES], dtype=object
+    ),
+    "object with NA": lambda: np.array(
+        [[pd.NA if np.isnan(v) else v for v in row] for row in VALUES], dtype=object
+    ),
+    "masked": lambda: np.ma.array(
+        np.where(np.isnan(VALUES), 99.0, VALUES), mask=np.isnan(VALUES)
+    ),
     "list": lambda: [[None if np.isnan(v) else v for v in row] for row in VALUES],
     "tuple of arrays": lambda: tuple(VALUES),
     "matrix": lambda: VALUES.view(np.matrix),
@@ -100,13 +118,19 @@ ARRAYS = {
 
 
 def dense(columns: ingest.Columns) -> np.ndarray:
-    """What was read as one float64 table, after checking that the core could have read it."""
+    """What was read as one float64 table, after checking that the core could have read
+    it.
+    """
     arrays = columns.table if isinstance(columns.table, list) else [columns.table]
     for array in arrays:
         assert type(array) is np.ndarray
         assert array.dtype.isnative and array.flags.aligned
         assert array.dtype.kind in "biu" or array.dtype in (np.float32, np.float64)
-    table = np.column_stack(columns.table) if isinstance(columns.table, list) else columns.table
+    table = (
+        np.column_stack(columns.table)
+        if isinstance(columns.table, list)
+        else columns.table
+    )
     assert table.shape == (columns.n_rows, columns.n_columns)
     return table.astype(np.float64)
 
@@ -125,7 +149,25 @@ def test_arrays(make):
     assert_array_equal(dense(columns), VALUES)
 
 
-@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", ">i4", ">u8"])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "?",
+        "i1",
+        "u1",
+        "i2",
+        "u2",
+        "i4",
+        "u4",
+        "i8",
+        "u8",
+        "f2",
+        "f4",
+        "f8",
+        ">i4",
+        ">u8",
+    ],
+)
 def test_number_types(dtype):
     given = np.array([[0, 1], [1, 1]], dtype=dtype)
     assert_array_equal(dense(ingest.read(given)), [[0, 1], [1, 1]])
@@ -133,14 +175,18 @@ def test_number_types(dtype):
 
 def test_memmap_and_read_only_arrays_are_not_copied(tmp_path):
     VALUES.tofile(tmp_path / "values")
-    mapped = np.memmap(tmp_path / "values", dtype=np.float64, mode="r", shape=VALUES.shape)
+    mapped = np.memmap(
+        tmp_path / "values", dtype=np.float64, mode="r", shape=VALUES.shape
+    )
     columns = ingest.read(mapped)
     assert_array_equal(dense(columns), VALUES)
     assert np.shares_memory(columns.table, mapped)
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "i8", "u8", "f4", "f8"])
-@pytest.mark.parametrize("cut", [np.s_[:, :], np.s_[::2, ::-3]], ids=["whole", "strided"])
+@pytest.mark.parametrize(
+    "cut", [np.s_[:, :], np.s_[::2, ::-3]], ids=["whole", "strided"]
+)
 def test_native_arrays_are_not_copied(dtype, cut):
     given = np.ones((6, 6), dtype=dtype)[cut]
     columns = ingest.read(given)
@@ -158,7 +204,9 @@ def test_frames_of_floats_are_not_copied():
 
 def test_masked_array_without_mask_and_of_integers():
     assert_array_equal(dense(ingest.read(np.ma.array([[1, 2]]))), [[1, 2]])
-    assert_array_equal(dense(ingest.read(np.ma.array([[1, 2]], mask=[[False, True]]))), [[1, NAN]])
+    assert_array_equal(
+        dense(ingest.read(np.ma.array([[1, 2]], mask=[[False, True]]))), [[1, NAN]]
+    )
 
 
 def test_lazy_frame_is_collected_with_a_note():
@@ -177,7 +225,14 @@ def test_lazy_frame_is_collected_with_a_note():
         pa.table({"a": pa.array([None, None], pa.bool_())}),
         pl.DataFrame({"a": pl.Series([None, None], dtype=pl.Int8)}),
     ],
-    ids=["Arrow null", "polars null", "pandas None", "pandas NA", "Arrow bool", "polars Int8"],
+    ids=[
+        "Arrow null",
+        "polars null",
+        "pandas None",
+        "pandas NA",
+        "Arrow bool",
+        "polars Int8",
+    ],
 )
 def test_columns_of_only_missing_values(table):
     assert_array_equal(dense(ingest.read(table)), [[NAN], [NAN]])
@@ -193,7 +248,14 @@ def test_columns_of_only_missing_values(table):
         pd.DataFrame({"a": pd.array([1.5, None], dtype="Float32")}),
         pd.DataFrame({"a": np.array([1.5, NAN], dtype=">f4")}),
     ],
-    ids=["Arrow decimal", "polars decimal", "Arrow half", "polars Float32", "pandas Float32", "pandas big endian"],
+    ids=[
+        "Arrow decimal",
+        "polars decimal",
+        "Arrow half",
+        "polars Float32",
+        "pandas Float32",
+        "pandas big endian",
+    ],
 )
 def test_other_reals(table):
     assert_array_equal(dense(ingest.read(table)), [[1.5], [NAN]])
@@ -213,7 +275,10 @@ def test_names_are_plain_strings():
 
 
 def test_mixed_names_raise_as_in_scikit_learn():
-    with pytest.raises(TypeError, match=r"only supported if all input features have string names.*\['int', 'str'\]"):
+    with pytest.raises(
+        TypeError,
+        match=r"only supported if all input features have string names.*\['int', 'str'\]",
+    ):
         ingest.read(pd.DataFrame([[1, 2]], columns=["a", 1]))
 
 
@@ -259,33 +324,96 @@ def test_bad_names_raise(names, message):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (pd.DataFrame({"x": [1], "c": pd.Categorical(["a"])}), r"column 'c' of X has dtype category.*categories"),
-        (pd.DataFrame({"c": pd.Categorical([1, 2])}), r"column 'c' of X has dtype category.*categories"),
+        (
+            pd.DataFrame({"x": [1], "c": pd.Categorical(["a"])}),
+            r"column 'c' of X has dtype category.*categories",
+        ),
+        (
+            pd.DataFrame({"c": pd.Categorical([1, 2])}),
+            r"column 'c' of X has dtype category.*categories",
+        ),
         (pd.DataFrame({"s": ["a"]}), r"column 's' of X has dtype (str|object).*text"),
-        (pd.DataFrame({"s": pd.Series(["1.5"], dtype=object)}), r"column 's' of X has dtype object with str.*text"),
-        (pd.DataFrame({"z": [1j]}), r"column 'z' of X has dtype complex128.*Complex data not supported"),
-        (pd.DataFrame({"p": pd.arrays.SparseArray(["a"])}), r"column 'p' of X has dtype"),
-        (pd.DataFrame({"d": pd.period_range("2020", periods=1)}), r"column 'd' of X has dtype period.*to_timestamp"),
-        (pd.DataFrame({0: [1], 1: ["a"]}), r"column 1 of X has dtype (str|object).*text"),
+        (
+            pd.DataFrame({"s": pd.Series(["1.5"], dtype=object)}),
+            r"column 's' of X has dtype object with str.*text",
+        ),
+        (
+            pd.DataFrame({"z": [1j]}),
+            r"column 'z' of X has dtype complex128.*Complex data not supported",
+        ),
+        (
+            pd.DataFrame({"p": pd.arrays.SparseArray(["a"])}),
+            r"column 'p' of X has dtype",
+        ),
+        (
+            pd.DataFrame({"d": pd.period_range("2020", periods=1)}),
+            r"column 'd' of X has dtype period.*to_timestamp",
+        ),
+        (
+            pd.DataFrame({0: [1], 1: ["a"]}),
+            r"column 1 of X has dtype (str|object).*text",
+        ),
         (pl.DataFrame({"s": ["a"]}), r"column 's' of X has dtype String.*text"),
-        (pl.DataFrame({"c": ["a"]}, schema={"c": pl.Categorical}), r"column 'c' of X has dtype Categorical.*categ"),
-        (pl.DataFrame({"c": ["a"]}, schema={"c": pl.Enum(["a"])}), r"column 'c' of X has dtype Enum.*categories"),
-        (pl.DataFrame({"l": [["a"]]}), r"column 'l' of X has a list in row 0 that is not of numbers"),
-        (pl.DataFrame({"s": [{"a": 1}]}), r"column 's' of X has dtype Struct.*nested values"),
-        (pl.DataFrame({"i": [1]}, schema={"i": pl.Int128}), r"column 'i' of X has dtype Int128.*convert it to numbers"),
-        (pa.table({"c": pa.array(["a"]).dictionary_encode()}), r"column 'c' of X has dtype dictionary.*categories"),
-        (pa.table({"s": pa.array(["a"], pa.large_string())}), r"column 's' of X has dtype large_string.*text"),
+        (
+            pl.DataFrame({"c": ["a"]}, schema={"c": pl.Categorical}),
+            r"column 'c' of X has dtype Categorical.*categ",
+        ),
+        (
+            pl.DataFrame({"c": ["a"]}, schema={"c": pl.Enum(["a"])}),
+            r"column 'c' of X has dtype Enum.*categories",
+        ),
+        (
+            pl.DataFrame({"l": [["a"]]}),
+            r"column 'l' of X has a list in row 0 that is not of numbers",
+        ),
+        (
+            pl.DataFrame({"s": [{"a": 1}]}),
+            r"column 's' of X has dtype Struct.*nested values",
+        ),
+        (
+            pl.DataFrame({"i": [1]}, schema={"i": pl.Int128}),
+            r"column 'i' of X has dtype Int128.*convert it to numbers",
+        ),
+        (
+            pa.table({"c": pa.array(["a"]).dictionary_encode()}),
+            r"column 'c' of X has dtype dictionary.*categories",
+        ),
+        (
+            pa.table({"s": pa.array(["a"], pa.large_string())}),
+            r"column 's' of X has dtype large_string.*text",
+        ),
         (np.array([["a"]]), r"X has dtype <U1.*text"),
         (np.array([[b"a"]]), r"X has dtype \|S1.*text"),
         (np.array([[1j]]), r"X has dtype complex128.*Complex data not supported"),
-        (np.zeros((1, 1), dtype=[("a", "f8")]), r"X has dtype .*a structured array is a table if it is 1-D"),
-        (np.zeros(1, [("a", "f8", 2)]), r"column 'a' of X has \(2,\) values a row; part it into columns"),
-        (np.zeros(1, [("a", [("b", "f8")])]), r"column 'a' of X has dtype .*a structured array is a table if"),
+        (
+            np.zeros((1, 1), dtype=[("a", "f8")]),
+            r"X has dtype .*a structured array is a table if it is 1-D",
+        ),
+        (
+            np.zeros(1, [("a", "f8", 2)]),
+            r"column 'a' of X has \(2,\) values a row; part it into columns",
+        ),
+        (
+            np.zeros(1, [("a", [("b", "f8")])]),
+            r"column 'a' of X has dtype .*a structured array is a table if",
+        ),
         (np.zeros(1, [("a", "S1")]), r"column 'a' of X has dtype .*text"),
-        (np.array([[1, "a"]], dtype=object), r"column 1 of X has dtype object with str.*text"),
-        (np.array([[1, 1j]], dtype=object), r"column 1 of X has dtype object with complex.*Complex data not supported"),
-        ([[1, 2], [3, datetime.date(2020, 1, 1)]], r"column 1 of X has dtype object with date.*dates and times"),
-        (scipy.sparse.csr_array(np.eye(2) * 1j), r"X has dtype complex128.*Complex data not supported"),
+        (
+            np.array([[1, "a"]], dtype=object),
+            r"column 1 of X has dtype object with str.*text",
+        ),
+        (
+            np.array([[1, 1j]], dtype=object),
+            r"column 1 of X has dtype object with complex.*Complex data not supported",
+        ),
+        (
+            [[1, 2], [3, datetime.date(2020, 1, 1)]],
+            r"column 1 of X has dtype object with date.*dates and times",
+        ),
+        (
+            scipy.sparse.csr_array(np.eye(2) * 1j),
+            r"X has dtype complex128.*Complex data not supported",
+        ),
     ],
 )
 def test_what_is_no_number_raises_with_its_column_and_dtype(table, message):
@@ -295,29 +423,55 @@ def test_what_is_no_number_raises_with_its_column_and_dtype(table, message):
 
 def test_objects_raise_the_type_error_that_scikit_learn_checks():
     given = np.array([[1.0, 2.0], [{"foo": "bar"}, 2.0]], dtype=object)
-    with pytest.raises(TypeError, match=r"column 0 of X.*argument must be .* string.* number"):
+    with pytest.raises(
+        TypeError, match=r"column 0 of X.*argument must be .* string.* number"
+    ):
         ingest.read(given)
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (np.zeros(3), r"2-D table as X, got a 1-D array of shape \(3,\)\. Reshape your data"),
+        (
+            np.zeros(3),
+            r"2-D table as X, got a 1-D array of shape \(3,\)\. Reshape your data",
+        ),
         ([1, 2], r"got a 1-D array of shape \(2,\)\. Reshape your data"),
         (np.array(1.0), r"0-D array of shape \(\)\. Reshape your data"),
-        (1.0, r"X is a float, which is not a table; give an array, .* or an Arrow table\.$"),
+        (
+            1.0,
+            r"X is a float, which is not a table; give an array, .* or an Arrow table\.$",
+        ),
         (None, "X is a NoneType, which is not a table"),
         ("abc", "X is a str, which is not a table"),
-        (np.zeros((2, 2, 2)), r"got a 3-D array of shape \(2, 2, 2\)\. Reshape your data"),
+        (
+            np.zeros((2, 2, 2)),
+            r"got a 3-D array of shape \(2, 2, 2\)\. Reshape your data",
+        ),
         (pd.Series([1]), r"got a series \(Series\)\. Reshape your data"),
         (pl.Series([1]), r"got a series \(Series\)\. Reshape your data"),
         (pa.chunked_array([[1]]), r"got a series \(ChunkedArray\)\. Reshape your data"),
         ([[1, 2], [3]], r"X cannot be read as an array.*same length"),
-        (np.zeros((0, 3)), r"0 sample\(s\) \(shape=\(0, 3\)\) while a minimum of 1 is required\."),
-        (np.zeros((12, 0)), r"0 feature\(s\) \(shape=\(12, 0\)\) while a minimum of 1 is required\."),
-        (pd.DataFrame(index=range(3)), r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum of 1 is required\."),
-        (pl.DataFrame({"a": []}), r"0 sample\(s\) \(shape=\(0, 1\)\) while a minimum of 1 is required\."),
-        (Stream(pa.chunked_array([[1]])), r"X \(Stream\) cannot be read as a stream of Arrow tables"),
+        (
+            np.zeros((0, 3)),
+            r"0 sample\(s\) \(shape=\(0, 3\)\) while a minimum of 1 is required\.",
+        ),
+        (
+            np.zeros((12, 0)),
+            r"0 feature\(s\) \(shape=\(12, 0\)\) while a minimum of 1 is required\.",
+        ),
+        (
+            pd.DataFrame(index=range(3)),
+            r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum of 1 is required\.",
+        ),
+        (
+            pl.DataFrame({"a": []}),
+            r"0 sample\(s\) \(shape=\(0, 1\)\) while a minimum of 1 is required\.",
+        ),
+        (
+            Stream(pa.chunked_array([[1]])),
+            r"X \(Stream\) cannot be read as a stream of Arrow tables",
+        ),
     ],
 )
 def test_wrong_shapes_raise(given, message):
@@ -327,7 +481,8 @@ def test_wrong_shapes_raise(given, message):
 
 def test_a_dataset_is_no_table():
     with pytest.raises(
-        DataError, match=r"X is a Dataset, which is not a table.*: a Dataset keeps bins only, so the one it"
+        DataError,
+        match=r"X is a Dataset, which is not a table.*: a Dataset keeps bins only, so the one it",
     ):
         ingest.read(Dataset([[1.0]]))
 
@@ -349,12 +504,20 @@ def test_errors_use_the_given_name():
 
 @pytest.mark.parametrize("value", [2**53, -(2**53), 2**60, 2**62 + 2**40, -(2**63)])
 def test_exact_integers_pass(value):
-    assert_array_equal(dense(ingest.read(np.array([[0, value]]))), [[0.0, float(value)]])
-    assert_array_equal(dense(ingest.read(pl.DataFrame({"a": [value, None]}))), [[float(value)], [NAN]])
-    assert_array_equal(dense(ingest.read(np.array([[value]], dtype=object))), [[float(value)]])
+    assert_array_equal(
+        dense(ingest.read(np.array([[0, value]]))), [[0.0, float(value)]]
+    )
+    assert_array_equal(
+        dense(ingest.read(pl.DataFrame({"a": [value, None]}))), [[float(value)], [NAN]]
+    )
+    assert_array_equal(
+        dense(ingest.read(np.array([[value]], dtype=object))), [[float(value)]]
+    )
 
 
-@pytest.mark.parametrize("value", [2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63) + 1, 2**60 + 1])
+@pytest.mark.parametrize(
+    "value", [2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63) + 1, 2**60 + 1]
+)
 def test_integers_that_float64_rounds_raise(value):
     for where, table in {
         "column 1 of X": np.array([[0, value], [0, 0]]),
@@ -364,14 +527,21 @@ def test_integers_that_float64_rounds_raise(value):
         "column 'c' of X": pl.DataFrame({"c": [None, value]}),
         "column 'd' of X": pa.table({"d": [value, None]}),
     }.items():
-        with pytest.raises(DataError, match=where + r" has numbers that float64 cannot hold exactly.*2\*\*53"):
+        with pytest.raises(
+            DataError,
+            match=where + r" has numbers that float64 cannot hold exactly.*2\*\*53",
+        ):
             ingest.read(table)
 
 
 def test_large_unsigned_integers():
-    assert_array_equal(dense(ingest.read(np.array([[2**63]], dtype=np.uint64))), [[2.0**63]])
+    assert_array_equal(
+        dense(ingest.read(np.array([[2**63]], dtype=np.uint64))), [[2.0**63]]
+    )
     for value in (2**53 + 1, 2**64 - 1):
-        with pytest.raises(DataError, match="column 0 of X has numbers that float64 cannot hold"):
+        with pytest.raises(
+            DataError, match="column 0 of X has numbers that float64 cannot hold"
+        ):
             ingest.read(np.array([[value]], dtype=np.uint64))
 
 
@@ -380,9 +550,13 @@ def test_masked_integers_need_not_fit():
     assert_array_equal(dense(ingest.read(given)), [[NAN], [3.0]])
 
 
-@pytest.mark.skipif(np.finfo(np.longdouble).nmant <= 52, reason="longdouble is float64 here")
+@pytest.mark.skipif(
+    np.finfo(np.longdouble).nmant <= 52, reason="longdouble is float64 here"
+)
 def test_longdouble_that_float64_rounds_raises():
-    with pytest.raises(DataError, match="column 1 of X has numbers that float64 cannot hold"):
+    with pytest.raises(
+        DataError, match="column 1 of X has numbers that float64 cannot hold"
+    ):
         ingest.read(np.array([[1, np.longdouble(1) / 3]]))
 
 
@@ -432,7 +606,9 @@ def test_align_names_what_is_missing_or_unknown(given, message):
 )
 def test_align_by_position(columns, names):
     assert ingest.align(columns, names and names[:2], 2) is columns
-    with pytest.raises(DataError, match=r"X has 2 features, but \w+ is expecting 3 features as input"):
+    with pytest.raises(
+        DataError, match=r"X has 2 features, but \w+ is expecting 3 features as input"
+    ):
         ingest.align(columns, names, 3)
 
 
@@ -482,7 +658,11 @@ def test_labels_of_several_columns(given):
 
 def test_vectors_are_copies():
     given = np.array([1.0, 2.0])
-    for values in (ingest.label(given, 2), ingest.weight(given, 2), ingest.init_score(given, 2)):
+    for values in (
+        ingest.label(given, 2),
+        ingest.weight(given, 2),
+        ingest.init_score(given, 2),
+    ):
         assert not np.shares_memory(values, given)
     assert not np.shares_memory(ingest.label(table := np.eye(2), 2), table)
 
@@ -498,8 +678,14 @@ def test_vectors_are_copies():
         ([1, 2], r"inconsistent numbers of samples: \[3, 2\]"),
         (np.zeros((2, 3)), r"inconsistent numbers of samples: \[3, 2\]"),
         ([[1.0, 2.0], [3.0, 4.0], [5.0, NAN]], r"y contains NaN, first in row 2\b"),
-        (np.zeros((3, 0)), r"y should be a 1d array, or a 2d one .* got one of shape \(3, 0\)"),
-        (np.zeros((3, 2, 1)), r"y should be a 1d array, or a 2d one .* got one of shape \(3, 2, 1\)"),
+        (
+            np.zeros((3, 0)),
+            r"y should be a 1d array, or a 2d one .* got one of shape \(3, 0\)",
+        ),
+        (
+            np.zeros((3, 2, 1)),
+            r"y should be a 1d array, or a 2d one .* got one of shape \(3, 2, 1\)",
+        ),
         (1.0, r"y should be a 1d array, or a 2d one .* got one of shape \(\)"),
         (["a", "b", "c"], r"y has dtype <U1.*labels are numbers"),
         (np.array([1j, 1, 1]), "y has dtype complex128.*Complex data not supported"),
@@ -517,7 +703,10 @@ def test_labels_beyond_float32():
 
 
 def test_labels_whose_squares_vanish_raise():
-    with pytest.raises(DataError, match=r"y is at most 2e-310 in size; squares of numbers below 1e-150 are 0. Scale"):
+    with pytest.raises(
+        DataError,
+        match=r"y is at most 2e-310 in size; squares of numbers below 1e-150 are 0. Scale",
+    ):
         ingest.label([1e-310, -2e-310, 0.0], 3)
     assert ingest.label([1e-310, 1.0], 2).tolist() == [1e-310, 1.0]
     assert ingest.label([0.0, 0.0], 2).tolist() == [0.0, 0.0]
@@ -535,9 +724,18 @@ def test_good_weights():
     [
         ([1.0, NAN, 1.0], r"sample_weight contains NaN, first in row 1\b"),
         ([1.0, 1.0, np.inf], r"sample_weight contains infinity, first in row 2\b"),
-        ([1.0, -0.5, -1.0], r"sample_weight is -0\.5 in row 1; weights must not be negative"),
-        ([1.0, 1.0, 1e101], r"sample_weight is 1e\+101 in row 2; numbers beyond 1e\+100 overflow"),
-        ([0.0, 0.0, 0.0], "The sample_weight of all rows is zero; at least one weight must be positive"),
+        (
+            [1.0, -0.5, -1.0],
+            r"sample_weight is -0\.5 in row 1; weights must not be negative",
+        ),
+        (
+            [1.0, 1.0, 1e101],
+            r"sample_weight is 1e\+101 in row 2; numbers beyond 1e\+100 overflow",
+        ),
+        (
+            [0.0, 0.0, 0.0],
+            "The sample_weight of all rows is zero; at least one weight must be positive",
+        ),
         ([1.0, 1.0], r"inconsistent numbers of samples: \[3, 2\]"),
         (2.0, r"sample_weight must be a 1-D array of length 3, got one of shape \(\)"),
     ],
@@ -560,7 +758,10 @@ def test_good_scores():
     [
         ([1.0], r"inconsistent numbers of samples: \[2, 1\]"),
         ([[1.0, 2.0], [1.0, NAN]], r"init_score contains NaN, first in row 1\b"),
-        ([[1.0, 2.0], [1.0, -1e151]], r"init_score is -1e\+151 in row 1; numbers beyond 1e\+150 overflow"),
+        (
+            [[1.0, 2.0], [1.0, -1e151]],
+            r"init_score is -1e\+151 in row 1; numbers beyond 1e\+150 overflow",
+        ),
         (np.zeros((2, 0)), r"init_score must be of shape .* got \(2, 0\)"),
         (np.zeros((2, 1, 1)), r"init_score must be of shape .* got \(2, 1, 1\)"),
     ],
@@ -584,7 +785,9 @@ def test_frames_of_numbers(dtypes):
     kinds = [np.dtype(kind) for kind in dtypes.split()]
     wanted = [np.arange(7).astype(kinds[j % len(kinds)]) for j in range(5)]
     wanted[0][2] = np.nan
-    found = ingest.read(pd.DataFrame({f"c{j}": column for j, column in enumerate(wanted)}))
+    found = ingest.read(
+        pd.DataFrame({f"c{j}": column for j, column in enumerate(wanted)})
+    )
     assert found.names == ("c0", "c1", "c2", "c3", "c4")
     for column, one in zip(found.table, wanted, strict=True):
         assert column.dtype == one.dtype
@@ -595,5 +798,7 @@ def test_names_of_many_columns_are_compared_in_linear_time():
     names = [f"column{place}" for place in range(20_000)]
     begin = time.process_time()
     assert names_differ(names, names[::-1]) == ""
-    assert "Missing: 'column0'. Unknown: 'other'." in names_differ([*names[1:], "other"], names)
+    assert "Missing: 'column0'. Unknown: 'other'." in names_differ(
+        [*names[1:], "other"], names
+    )
     assert time.process_time() - begin < 1.0  # sets made anew for each name took 40 s

@@ -15,7 +15,9 @@ from sapwood.data.ingest import arrays
 from sapwood.errors import DataError, ParameterError
 from sapwood.system import writing
 
-TABLE = np.array([[0.0, 2.0, 0.0], [np.nan, 0.0, 0.0], [3.0, -1.0, 0.0], [0.0, 2.0, 5.0]])
+TABLE = np.array(
+    [[0.0, 2.0, 0.0], [np.nan, 0.0, 0.0], [3.0, -1.0, 0.0], [0.0, 2.0, 5.0]]
+)
 
 
 def dense(table: Any) -> Any:
@@ -39,7 +41,9 @@ def test_formats(make: Any, kind: str, by_rows: bool) -> None:
     np.testing.assert_array_equal(given.toarray(), TABLE)  # what was given is as it was
 
 
-@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64, np.float32, np.float64, np.longdouble])
+@pytest.mark.parametrize(
+    "dtype", [bool, np.int8, np.uint16, np.int64, np.float32, np.float64, np.longdouble]
+)
 def test_number_types(dtype: Any) -> None:
     values = np.nan_to_num(np.abs(TABLE)).astype(dtype)
     read = ingest.read(sp.csc_array(values.astype(np.float64)).astype(dtype))
@@ -60,12 +64,15 @@ def test_entries_of_one_place_add_up_in_their_order() -> None:
     given = sp.csr_array((parts, [1, 1, 1, 1, 0], [0, 5]), shape=(1, 2))
     for table in (given, given.tocsc()):
         for by_rows in (False, True):
-            np.testing.assert_array_equal(dense(ingest.read(table, by_rows=by_rows).table), [[7.0, 1.0]])
+            np.testing.assert_array_equal(
+                dense(ingest.read(table, by_rows=by_rows).table), [[7.0, 1.0]]
+            )
     assert given.toarray()[0, 1] == 1.0
 
 
 def test_zero_as_missing() -> None:
-    given = sp.csr_array((np.array([0.0, 4.0]), [0, 1], [0, 2, 2]), shape=(2, 2))  # one zero is stored
+    # one zero is stored
+    given = sp.csr_array((np.array([0.0, 4.0]), [0, 1], [0, 2, 2]), shape=(2, 2))
     read = ingest.read(given, zero_as_missing=True).table
     np.testing.assert_array_equal(dense(read), [[np.nan, 4.0], [np.nan, np.nan]])
     whole = ingest.read(np.array([[0, 4]]), zero_as_missing=True).table
@@ -84,35 +91,55 @@ def test_zero_as_missing_is_kept_with_the_model(tmp_path: Path) -> None:
     loaded = sapwood.load(tmp_path / "model")
     for table in (X, sp.csr_array(X), sp.csc_array(X), X[:3], pd.DataFrame(X)):
         np.testing.assert_array_equal(loaded.predict(table), wanted[: table.shape[0]])
-    with pytest.raises(ParameterError, match="zero_as_missing=False, but the data was made with True"):
+    with pytest.raises(
+        ParameterError, match="zero_as_missing=False, but the data was made with True"
+    ):
         sapwood.train({"zero_as_missing": False}, data)
     assert Dataset(X, y, reference=data).zero_as_missing
 
 
 def test_pandas() -> None:
-    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": pd.arrays.SparseArray([0, 0, 7]),
-                          "c": pd.arrays.SparseArray([np.nan, 2.0, np.nan])})  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "a": [1.0, 2.0, 3.0],
+            "b": pd.arrays.SparseArray([0, 0, 7]),
+            "c": pd.arrays.SparseArray([np.nan, 2.0, np.nan]),
+        }
+    )
     read = ingest.read(frame)
-    assert [type(column) for column in read.table] == [np.ndarray, sparse.SparseColumn, sparse.SparseColumn]
+    assert [type(column) for column in read.table] == [
+        np.ndarray,
+        sparse.SparseColumn,
+        sparse.SparseColumn,
+    ]
     assert Dataset(frame).fingerprint() == Dataset(frame.astype(float)).fingerprint()
     booster = sapwood.train({"n_estimators": 2}, Dataset(frame, [1, 2, 3]))
     turned = frame[["c", "b", "a"]]
-    np.testing.assert_array_equal(booster.predict(turned), booster.predict(frame.astype(float)))
+    np.testing.assert_array_equal(
+        booster.predict(turned), booster.predict(frame.astype(float))
+    )
 
 
 def test_columns_by_name() -> None:
     data = Dataset(sp.csr_array(TABLE), feature_names=["a", "b", "c"])
-    turned = Dataset(sp.csr_array(TABLE[:, [2, 0, 1]]), feature_names=["c", "a", "b"], reference=data)
+    turned = Dataset(
+        sp.csr_array(TABLE[:, [2, 0, 1]]), feature_names=["c", "a", "b"], reference=data
+    )
     assert turned.fingerprint() == data.fingerprint()
-    rows = ingest.rename(ingest.read(sp.csr_array(TABLE[:, [2, 0, 1]]), by_rows=True), ["c", "a", "b"])
-    np.testing.assert_array_equal(dense(ingest.align(rows, ["a", "b", "c"], 3).table), TABLE)
+    rows = ingest.rename(
+        ingest.read(sp.csr_array(TABLE[:, [2, 0, 1]]), by_rows=True), ["c", "a", "b"]
+    )
+    np.testing.assert_array_equal(
+        dense(ingest.align(rows, ["a", "b", "c"], 3).table), TABLE
+    )
 
 
 def test_save(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     X = np.where(rng.random((2000, 40)) < 0.03, rng.normal(size=(2000, 40)), 0.0)
     X[:, 7], X[3, 8] = rng.normal(size=2000), np.nan
-    one, other = Dataset(sp.csr_array(X), X[:, 0], zero_as_missing=False), Dataset(X, X[:, 0])
+    one = Dataset(sp.csr_array(X), X[:, 0], zero_as_missing=False)
+    other = Dataset(X, X[:, 0])
     one.save(tmp_path / "one"), other.save(tmp_path / "other")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
     assert (tmp_path / "one").stat().st_size < X.size
@@ -140,7 +167,9 @@ def test_lists_that_lie(lie: dict[str, Any], tmp_path: Path) -> None:
     X = np.zeros((500, 5))
     X[::50] = np.arange(1, 6)
     Dataset(X).save(tmp_path / "true")
-    arrays, fields = container.unpack((tmp_path / "true").read_bytes(), "dataset", 2, DataError)
+    arrays, fields = container.unpack(
+        (tmp_path / "true").read_bytes(), "dataset", 2, DataError
+    )
     for name, change in lie.items():
         arrays[f"listed.{name}"] = change(arrays[f"listed.{name}"])
     writing.write(tmp_path / "lie", container.pack("dataset", 2, arrays, fields))
@@ -176,7 +205,9 @@ def test_refusals() -> None:
         Dataset(sp.csr_array(TABLE), categorical_features=[1])
     mixed = pd.DataFrame({"c": ["u", "v", "u", "v"], "x": [1.0, 2.0, 3.0, 4.0]})
     with pytest.raises(DataError, match=r"sparse.*categories"):
-        sapwood.train({"n_estimators": 1}, Dataset(mixed, [1, 2, 3, 4])).predict(sp.csr_array(TABLE[:, :2]))
+        sapwood.train({"n_estimators": 1}, Dataset(mixed, [1, 2, 3, 4])).predict(
+            sp.csr_array(TABLE[:, :2])
+        )
     with pytest.raises(DataError, match="label is sparse"):
         Dataset(TABLE, sp.csr_array(TABLE[:, :1]))
     with pytest.raises(DataError, match="Complex"):
@@ -186,7 +217,9 @@ def test_refusals() -> None:
     with pytest.raises(DataError, match="minimum of 1 is required"):
         Dataset(sp.csr_array((0, 3)))
     with pytest.raises(DataError, match="2 features, but Sapwood is expecting 3"):
-        sapwood.train({"n_estimators": 1}, Dataset(TABLE, [1, 2, 3, 4])).predict(sp.csr_array(TABLE[:, :2]))
+        sapwood.train({"n_estimators": 1}, Dataset(TABLE, [1, 2, 3, 4])).predict(
+            sp.csr_array(TABLE[:, :2])
+        )
 
 
 def test_estimators() -> None:
@@ -196,16 +229,22 @@ def test_estimators() -> None:
     model = sapwood.SapwoodClassifier(n_estimators=5)
     wanted = model.fit(X, y).predict_proba(X)
     for table in (sp.csr_array(X), sp.csc_matrix(X)):
-        fitted = sapwood.SapwoodClassifier(n_estimators=5).fit(table, y, eval_set=[(table, y)])
+        fitted = sapwood.SapwoodClassifier(n_estimators=5).fit(
+            table, y, eval_set=[(table, y)]
+        )
         np.testing.assert_array_equal(fitted.predict_proba(table), wanted)
         np.testing.assert_array_equal(fitted.apply(table), model.apply(X))
-        np.testing.assert_array_equal(list(fitted.staged_predict_proba(table))[-1], wanted)
+        np.testing.assert_array_equal(
+            list(fitted.staged_predict_proba(table))[-1], wanted
+        )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
 @pytest.mark.parametrize("most", [255, 256])
 def test_counts_are_copied_in_a_byte_each(dtype: type, most: int) -> None:
-    """A table that must be turned around keeps its values; -1, fractions and NaN too."""
+    """A table that must be turned around keeps its values; -1, fractions and NaN
+    too.
+    """
     rng = np.random.default_rng(0)
     whole = (rng.random((300, 5)) < 0.2) * rng.integers(1, most + 1, (300, 5))
     whole[0, 0] = most
@@ -215,6 +254,12 @@ def test_counts_are_copied_in_a_byte_each(dtype: type, most: int) -> None:
     for odd in (-1, 0.5, np.nan) if dtype != np.int64 else (-1,):
         other = whole.astype(dtype)
         other[1, 1] = odd
-        assert sparse.read(sp.csr_array(other), "X", False, arrays.readable).values.dtype == dtype
+        assert (
+            sparse.read(sp.csr_array(other), "X", False, arrays.readable).values.dtype
+            == dtype
+        )
     label = rng.integers(0, 2, 300)
-    assert Dataset(rows, label).fingerprint() == Dataset(rows.toarray(), label).fingerprint()
+    assert (
+        Dataset(rows, label).fingerprint()
+        == Dataset(rows.toarray(), label).fingerprint()
+    )

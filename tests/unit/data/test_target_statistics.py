@@ -1,4 +1,6 @@
-"""Target statistics: the reference bit for bit, no leak of a row's own label, bytes over threads."""
+"""Target statistics: the reference bit for bit, no leak of a row's own label, bytes
+over threads.
+"""
 
 from typing import Any
 
@@ -19,18 +21,31 @@ KINDS = ["borders", "buckets", "mean"]
 WEIGHTS = ["none", "whole", "zeros", "real"]
 
 
-def rows(seed: int, n: int, n_codes: int, classes: int | None) -> tuple[NDArray[np.int32], Floats, Floats]:
+def rows(
+    seed: int, n: int, n_codes: int, classes: int | None
+) -> tuple[NDArray[np.int32], Floats, Floats]:
     rng = np.random.default_rng(seed)
     code = rng.integers(-1, n_codes, n).astype(np.int32)
-    y = rng.normal(size=n) if classes is None else rng.integers(0, classes, n).astype(np.float64)
-    borders = np.array([-0.5, 0.1, 0.9]) if classes is None else np.arange(classes - 1) + 0.5
+    y = (
+        rng.normal(size=n)
+        if classes is None
+        else rng.integers(0, classes, n).astype(np.float64)
+    )
+    borders = (
+        np.array([-0.5, 0.1, 0.9]) if classes is None else np.arange(classes - 1) + 0.5
+    )
     return code, y, borders
 
 
 def weight_of(kind: str, n: int) -> Floats | None:
     rng = np.random.default_rng(5)
     whole = rng.integers(0, 4, n).astype(np.float64)
-    return {"none": None, "whole": whole + 1, "zeros": whole, "real": whole * rng.random(n)}[kind]
+    return {
+        "none": None,
+        "whole": whole + 1,
+        "zeros": whole,
+        "real": whole * rng.random(n),
+    }[kind]
 
 
 @pytest.mark.pairwise
@@ -45,13 +60,28 @@ def test_reference(kind: str, classes: int | None, weights: str) -> None:
     np.testing.assert_array_equal(order, reference.order(3, 1, weight, 300))
     statistic = ts.Statistic(kind, (0.0, 0.5, 1.0))
     (found,) = ts.ordered([code], [7], target, [statistic], order, 1)
-    expected = [reference.statistic(code, y, kind, prior, borders, weight, order) for prior in statistic.priors]
+    expected = [
+        reference.statistic(code, y, kind, prior, borders, weight, order)
+        for prior in statistic.priors
+    ]
     np.testing.assert_array_equal(found, np.stack(expected, axis=1).reshape(-1, 300))
-    after = ts.table(code, 7, target, [statistic])(code)  # as if every row came after all
-    expected = [reference.statistic(np.r_[code, code], np.r_[y, y], kind, prior, borders,
-                                    np.r_[np.ones(300) if weight is None else weight, np.zeros(300)], order)
-                for prior in statistic.priors]  # fmt: skip
-    np.testing.assert_array_equal(after, np.stack(expected, axis=1).reshape(-1, 600)[:, 300:])
+    # as if every row came after all
+    after = ts.table(code, 7, target, [statistic])(code)
+    expected = [
+        reference.statistic(
+            np.r_[code, code],
+            np.r_[y, y],
+            kind,
+            prior,
+            borders,
+            np.r_[np.ones(300) if weight is None else weight, np.zeros(300)],
+            order,
+        )
+        for prior in statistic.priors
+    ]
+    np.testing.assert_array_equal(
+        after, np.stack(expected, axis=1).reshape(-1, 600)[:, 300:]
+    )
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -62,34 +92,52 @@ def test_bins_are_those_of_the_values(kind: str, weights: str) -> None:
     weight = weight_of(weights, 1500)
     if weight is not None:
         code[np.flatnonzero(weight == 0)[:20]] = UNSEEN
-    target, order = ts.Target(y, borders, weight), ts.permutation(3, 1, 1500, weight)
-    statistic, codes, sizes = ts.Statistic(kind, (0.0, 0.5)), [code, code % 4], [9, 4]
+    target = ts.Target(y, borders, weight)
+    order = ts.permutation(3, 1, 1500, weight)
+    statistic = ts.Statistic(kind, (0.0, 0.5))
+    codes = [code, code % 4]
+    sizes = [9, 4]
     values = list(ts.ordered(codes, sizes, target, [statistic], order, 2))
     cuts = [[np.unique(one)[::7] for one in own] for own in values]
     for n_threads in (1, 3):
         found = ts.ordered_bins(codes, sizes, target, statistic, order, cuts, n_threads)
         for bins, own, theirs in zip(found, values, cuts, strict=True):
-            wanted = [np.searchsorted(cut, one) for cut, one in zip(theirs, own, strict=True)]
+            wanted = [
+                np.searchsorted(cut, one) for cut, one in zip(theirs, own, strict=True)
+            ]
             np.testing.assert_array_equal(bins, wanted)
 
 
 def test_by_hand() -> None:
     """The formula of the notes: (countInClass + prior) / (totalCount + 1)."""
-    code, y = np.array([0, 1, 0, 0, -1], np.int32), np.array([1.0, 0.0, 0.0, 1.0, 1.0])
+    code = np.array([0, 1, 0, 0, -1], np.int32)
+    y = np.array([1.0, 0.0, 0.0, 1.0, 1.0])
     target = ts.Target(y, np.array([0.5]))
     order = ts.permutation(0, 0, 5, has_time=True)
-    (found,) = ts.ordered([code], [2], target, [ts.Statistic("borders", (0.5,))], order, 1)
+    (found,) = ts.ordered(
+        [code], [2], target, [ts.Statistic("borders", (0.5,))], order, 1
+    )
     np.testing.assert_array_equal(found, [[0.5, 0.5, 1.5 / 2, 1.5 / 3, 0.5]])
     both = (ts.Statistic("borders", (0.5,)), ts.Statistic("counter", (0.0, 1.0)))
     table = ts.table(code, 2, target, both)
     new = table(np.array([0, 1, MISSING, UNSEEN], np.int32))
     np.testing.assert_array_equal(new[0], [2.5 / 4, 0.5 / 2, 1.5 / 2, 0.5])
-    np.testing.assert_array_equal(new[1:], [[3 / 4, 1 / 4, 1 / 4, 0], [4 / 4, 2 / 4, 2 / 4, 1 / 4]])
+    np.testing.assert_array_equal(
+        new[1:], [[3 / 4, 1 / 4, 1 / 4, 0], [4 / 4, 2 / 4, 2 / 4, 1 / 4]]
+    )
 
 
 @settings(max_examples=examples(60))
-@given(st.integers(0, 10**6), st.sampled_from(KINDS), st.sampled_from(WEIGHTS), st.integers(0, 119), st.booleans())
-def test_no_label_reaches_its_own_row(seed: int, kind: str, weights: str, row: int, has_time: bool) -> None:
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(KINDS),
+    st.sampled_from(WEIGHTS),
+    st.integers(0, 119),
+    st.booleans(),
+)
+def test_no_label_reaches_its_own_row(
+    seed: int, kind: str, weights: str, row: int, has_time: bool
+) -> None:
     code, y, borders = rows(seed, 120, 3, None)
     y[:2] = -9.0, 9.0  # the span of labels stays what it is, as borders do
     values = []
@@ -99,7 +147,9 @@ def test_no_label_reaches_its_own_row(seed: int, kind: str, weights: str, row: i
         target = ts.Target(changed, borders, weight_of(weights, 120))
         target.span = -9.0, 9.0
         order = ts.permutation(seed, 0, 120, weight_of(weights, 120), has_time)
-        (found,) = ts.ordered([code], [3], target, [ts.Statistic(kind, (0.25,))], order, 1)
+        (found,) = ts.ordered(
+            [code], [3], target, [ts.Statistic(kind, (0.25,))], order, 1
+        )
         values.append(found[:, row])
     np.testing.assert_array_equal(*values)
 
@@ -139,7 +189,9 @@ def test_rows_of_weight_0_are_new_rows() -> None:
     weight = (np.arange(200) % 3 > 0).astype(np.float64)
     target = ts.Target(y, borders, weight)
     statistics = (ts.Statistic("borders", (0.5,)), ts.Statistic("counter", (0.5,)))
-    (found,) = ts.ordered([code], [5], target, statistics, ts.permutation(0, 0, 200, weight), 1)
+    (found,) = ts.ordered(
+        [code], [5], target, statistics, ts.permutation(0, 0, 200, weight), 1
+    )
     table = ts.table(code, 5, target, statistics)
     np.testing.assert_array_equal(found[:, weight == 0], table(code)[:, weight == 0])
     kept = weight > 0
@@ -174,5 +226,13 @@ def test_refuses() -> None:
         ts.Target(np.array([np.nan]), np.empty(0))
     target = ts.Target(np.zeros(3), np.empty(0))
     with pytest.raises(ValueError, match="below n_codes"):
-        list(ts.ordered([np.array([0, 1, 5], np.int32)], [3], target, [ts.Statistic("mean")],
-                            np.arange(3, dtype=np.int32), 1))  # fmt: skip
+        list(
+            ts.ordered(
+                [np.array([0, 1, 5], np.int32)],
+                [3],
+                target,
+                [ts.Statistic("mean")],
+                np.arange(3, dtype=np.int32),
+                1,
+            )
+        )

@@ -1,4 +1,6 @@
-"""Columns of text, lists and differences of dates: what they become, what a model keeps, what is refused."""
+"""Columns of text, lists and differences of dates: what they become, what a model
+keeps, what is refused.
+"""
 
 import datetime
 import warnings
@@ -21,7 +23,14 @@ N = 300
 LABEL = RNG.integers(0, 2, N)
 FILL = [f"w{i}" for i in range(80)]
 REVIEW = [
-    " ".join([*RNG.choice(FILL, 5), ("Good" if c else "bad") if RNG.random() < 0.9 else "so-so"]) + "!" for c in LABEL
+    " ".join(
+        [
+            *RNG.choice(FILL, 5),
+            ("Good" if c else "bad") if RNG.random() < 0.9 else "so-so",
+        ]
+    )
+    + "!"
+    for c in LABEL
 ]
 TABLE = pd.DataFrame({"review": REVIEW, "x": RNG.normal(size=N)})
 QUICK: dict[str, Any] = {"n_estimators": 8, "n_jobs": 1}
@@ -30,19 +39,27 @@ QUICK: dict[str, Any] = {"n_estimators": 8, "n_jobs": 1}
 def test_what_text_becomes() -> None:
     data = sw.Dataset(TABLE, LABEL)
     assert data.feature_names[:3] == ("review", "x", "review.characters")
-    assert data.feature_names[-1] == "review.class:1" and data.n_given == 2 and not data.categories
+    assert (
+        data.feature_names[-1] == "review.class:1"
+        and data.n_given == 2
+        and not data.categories
+    )
     (plan,) = data.times
     assert isinstance(plan, TextColumn) and "good" in plan.words
     columns = dict(
         zip(
             data.feature_names,
-            derived.expand(sw.data.ingest.read(TABLE, categorical="auto"), data.times).table,
+            derived.expand(
+                sw.data.ingest.read(TABLE, categorical="auto"), data.times
+            ).table,
             strict=True,
         )
     )
     assert columns["review"][0] == len(REVIEW[0].replace("-", " ").split())
     assert columns["review.characters"][0] == len(REVIEW[0])
-    np.testing.assert_array_equal(columns["review.word:good"], ["Good" in one for one in REVIEW])
+    np.testing.assert_array_equal(
+        columns["review.word:good"], ["Good" in one for one in REVIEW]
+    )
 
 
 def test_naive_bayes_by_hand() -> None:
@@ -63,33 +80,54 @@ def test_a_row_is_not_told_by_its_own_label() -> None:
     texts = Texts.of(sw.data.ingest.read(table, categorical="auto").table[0])
     _, own = sw.data.text.learn(0, texts, y.astype(float), np.ones(200, bool))
     bucket_shared = len(set(texts.buckets.tolist())) < 200
-    assert own is not None and (np.count_nonzero(own) < 30 if bucket_shared else not own.any())
+    assert own is not None and (
+        np.count_nonzero(own) < 30 if bucket_shared else not own.any()
+    )
     _, number = sw.data.text.learn(0, texts, np.arange(200) * 1.5, np.ones(200, bool))
-    assert number is not None and np.ptp(number) < 40  # means of the other folds, and a few shared buckets
+    # means of the other folds, and a few shared buckets
+    assert number is not None and np.ptp(number) < 40
 
 
 def test_it_helps_and_a_file_keeps_it() -> None:
-    model = sw.SapwoodClassifier(n_estimators=30, n_jobs=1).fit(TABLE[:200], LABEL[:200])
+    model = sw.SapwoodClassifier(n_estimators=30, n_jobs=1).fit(
+        TABLE[:200], LABEL[:200]
+    )
     assert model.score(TABLE[200:], LABEL[200:]) > 0.85
     again = sw.load(model.booster_.to_bytes())
     assert again.to_bytes() == model.booster_.to_bytes()
     np.testing.assert_array_equal(again.predict(TABLE), model.booster_.predict(TABLE))
-    assert model.feature_importances_.shape == (2,) and model.feature_importances_[0] > 0.5
+    assert (
+        model.feature_importances_.shape == (2,) and model.feature_importances_[0] > 0.5
+    )
     assert "review." in again.why(TABLE[:1])
     shuffled = TABLE[["x", "review"]]
-    np.testing.assert_array_equal(again.predict(shuffled), again.predict(TABLE))  # by name
+    # by name
+    np.testing.assert_array_equal(again.predict(shuffled), again.predict(TABLE))
 
 
 @pytest.mark.parametrize("task", ["classes", "number", "three"])
 def test_bytes_do_not_depend_on_threads_chunks_and_libraries(task: str) -> None:
-    y = {"classes": LABEL, "number": LABEL * 2.5 + TABLE["x"], "three": LABEL + (TABLE["x"] > 1)}[task].astype(float)
+    y = {
+        "classes": LABEL,
+        "number": LABEL * 2.5 + TABLE["x"],
+        "three": LABEL + (TABLE["x"] > 1),
+    }[task].astype(float)
     params = {"objective": "squared_error", **QUICK}
     one = sw.train(params, sw.Dataset(TABLE, y)).to_bytes()
     for n_jobs in (2, 3, 7):
-        assert sw.train({**params, "n_jobs": n_jobs}, sw.Dataset(TABLE, y, n_jobs=n_jobs)).to_bytes() == one
+        assert (
+            sw.train(
+                {**params, "n_jobs": n_jobs}, sw.Dataset(TABLE, y, n_jobs=n_jobs)
+            ).to_bytes()
+            == one
+        )
     chunks = [(TABLE[a:b], y[a:b]) for a, b in ((0, 7), (7, 120), (120, N))]
     assert sw.train(params, sw.Dataset.from_chunks(chunks)).to_bytes() == one
-    for other in (pl.from_pandas(TABLE), pa.Table.from_pandas(TABLE), TABLE.astype({"review": "category"})):
+    for other in (
+        pl.from_pandas(TABLE),
+        pa.Table.from_pandas(TABLE),
+        TABLE.astype({"review": "category"}),
+    ):
         assert sw.train(params, sw.Dataset(other, y)).to_bytes() == one
 
 
@@ -121,14 +159,39 @@ def test_switches() -> None:
 
 @pytest.mark.parametrize(
     "odd",
-    ["", "?!...", "🙂 🙃", "\udcff\udc80 bytes", "word " * 50_000, "ÄÖÜ ßtraße 東京", "a\x00b", None, np.nan],
-    ids=["empty", "punctuation", "emoji", "not utf-8", "long", "letters", "zero", "none", "nan"],
+    [
+        "",
+        "?!...",
+        "🙂 🙃",
+        "\udcff\udc80 bytes",
+        "word " * 50_000,
+        "ÄÖÜ ßtraße 東京",
+        "a\x00b",
+        None,
+        np.nan,
+    ],
+    ids=[
+        "empty",
+        "punctuation",
+        "emoji",
+        "not utf-8",
+        "long",
+        "letters",
+        "zero",
+        "none",
+        "nan",
+    ],
 )
 def test_odd_cells(odd: Any) -> None:
     table = TABLE.astype({"review": object})
     table.loc[3, "review"] = odd
-    model = sw.train({"objective": "logistic", **QUICK}, sw.Dataset(table, LABEL, text_features=["review"]))
-    new = pd.DataFrame({"review": pd.Series([odd, "good"], dtype=object), "x": [0.0, 1.0]})
+    model = sw.train(
+        {"objective": "logistic", **QUICK},
+        sw.Dataset(table, LABEL, text_features=["review"]),
+    )
+    new = pd.DataFrame(
+        {"review": pd.Series([odd, "good"], dtype=object), "x": [0.0, 1.0]}
+    )
     assert np.isfinite(model.predict(new)).all()
 
 
@@ -152,7 +215,9 @@ def test_text_without_a_value_and_other_types() -> None:
     with pytest.raises(DataError, match="Missing: 'review'"):
         model.predict(TABLE[["x"]])
     with pytest.raises(DataError):  # numbers in training, text now
-        sw.train(QUICK, sw.Dataset(TABLE[["x"]], LABEL)).predict(TABLE[["review"]].rename(columns={"review": "x"}))
+        sw.train(QUICK, sw.Dataset(TABLE[["x"]], LABEL)).predict(
+            TABLE[["review"]].rename(columns={"review": "x"})
+        )
     with pytest.raises(DataError, match="not of text"):
         sw.Dataset(gone, LABEL, text_features=["review"])
     more = TABLE.assign(new=1)
@@ -165,27 +230,41 @@ def test_labels_of_weight_0_are_not_counted() -> None:
     weight[200:] = 0
     (plan,) = sw.Dataset(TABLE, LABEL, weight).times
     (alone,) = sw.Dataset(TABLE[:200], LABEL[:200]).times
-    assert plan.totals == alone.totals and plan.words == alone.words and plan.table == alone.table
+    assert (
+        plan.totals == alone.totals
+        and plan.words == alone.words
+        and plan.table == alone.table
+    )
 
 
 def test_hostile_files_raise() -> None:
     (plan,) = sw.Dataset(TABLE, LABEL).times
     good = derived.encode((plan,))
     assert derived.decode(good) == (plan,)
-    for name, value in {"totals": [1], "table": [[BUCKETS, 1, 1]], "n_classes": 1, "words": ["a", "a"]}.items():
+    for name, value in {
+        "totals": [1],
+        "table": [[BUCKETS, 1, 1]],
+        "n_classes": 1,
+        "words": ["a", "a"],
+    }.items():
         broken = derived.decode([{**good[0], name: value}])
         assert derived.flaw(broken, 2 + len(broken[0].parts), {}), name
     for wrong in ({**good[0], "table": [["x"]]}, {"lists": "a", "length": 2}, 5):
         with pytest.raises(ValueError, match="as they are saved"):
             derived.decode([wrong])
     assert derived.flaw(derived.decode([{"lists": 0, "length": 0}]), 1, {})
-    many = derived.decode([{"lists": 0, "length": 2**62}, {"lists": 1, "length": -(2**62)}])
-    assert derived.flaw(many, 3, {}) == "lists have no more values than there are columns"  # no memory is taken
+    many = derived.decode(
+        [{"lists": 0, "length": 2**62}, {"lists": 1, "length": -(2**62)}]
+    )
+    # no memory is taken
+    assert (
+        derived.flaw(many, 3, {}) == "lists have no more values than there are columns"
+    )
     with pytest.raises(ModelFormatError):
         sw.load(b"nothing")
 
 
-# ---- Lists ----------------------------------------------------------------------------------------------------------
+# ---- Lists ---------------------------------------------------------------------------
 
 VECTORS = RNG.normal(size=(N, 3))
 
@@ -197,7 +276,12 @@ def test_lists_become_columns() -> None:
     assert model.feature_names == ("e", "x", "e.1", "e.2")
     others = [
         pl.DataFrame({"e": VECTORS.tolist(), "x": TABLE["x"].to_numpy()}),
-        pl.DataFrame({"e": pl.Series(VECTORS, dtype=pl.Array(pl.Float64, 3)), "x": TABLE["x"].to_numpy()}),
+        pl.DataFrame(
+            {
+                "e": pl.Series(VECTORS, dtype=pl.Array(pl.Float64, 3)),
+                "x": TABLE["x"].to_numpy(),
+            }
+        ),
         pa.table({"e": VECTORS.tolist(), "x": TABLE["x"].to_numpy()}),
     ]
     for other in others:
@@ -214,9 +298,14 @@ def test_lists_become_columns() -> None:
 def test_lists_that_are_refused() -> None:
     table = pd.DataFrame({"e": list(VECTORS)})
     model = sw.train(QUICK, sw.Dataset(table, LABEL))
-    with pytest.raises(DataError, match="had lists of 3 numbers in training, and has lists of 2 numbers now"):
+    with pytest.raises(
+        DataError,
+        match="had lists of 3 numbers in training, and has lists of 2 numbers now",
+    ):
         model.predict(pd.DataFrame({"e": list(VECTORS[:, :2])}))
-    with pytest.raises(DataError, match="had lists of 3 numbers in training, and has numbers"):
+    with pytest.raises(
+        DataError, match="had lists of 3 numbers in training, and has numbers"
+    ):
         model.predict(pd.DataFrame({"e": np.ones(N)}))
     with pytest.raises(DataError, match="embedding_features=None does not name it"):
         sw.Dataset(table, LABEL, embedding_features=None)
@@ -228,10 +317,13 @@ def test_lists_that_are_refused() -> None:
     with pytest.raises(DataError, match="not of numbers"):
         sw.Dataset(pd.DataFrame({"e": [["a", "b"]] * 5}), np.arange(5))
     with pytest.raises(DataError, match="no list of numbers"):
-        sw.Dataset(pl.DataFrame({"e": [None] * 5}, schema={"e": pl.List(pl.Float64)}), np.arange(5))
+        sw.Dataset(
+            pl.DataFrame({"e": [None] * 5}, schema={"e": pl.List(pl.Float64)}),
+            np.arange(5),
+        )
 
 
-# ---- Differences of dates -------------------------------------------------------------------------------------------
+# ---- Differences of dates ------------------------------------------------------------
 
 
 def test_the_time_between_two_dates() -> None:
@@ -242,15 +334,25 @@ def test_the_time_between_two_dates() -> None:
         warnings.simplefilter("ignore")
         data = sw.Dataset(table, days)
     assert "end.since_start" in data.feature_names
-    column = derived.expand(sw.data.ingest.read(table), data.times).table[data.feature_names.index("end.since_start")]
+    column = derived.expand(sw.data.ingest.read(table), data.times).table[
+        data.feature_names.index("end.since_start")
+    ]
     np.testing.assert_array_equal(column, days * 86_400.0)
     model = sw.train(QUICK, data)
     assert sw.load(model.to_bytes()).to_bytes() == model.to_bytes()
     gone = table.assign(start=pd.NaT)
     assert np.isfinite(model.predict(gone)).all()
-    assert "end.since_start" not in sw.Dataset(table, days, date_features=["month"]).feature_names
+    assert (
+        "end.since_start"
+        not in sw.Dataset(table, days, date_features=["month"]).feature_names
+    )
     assert sw.Dataset(table, days, date_features=None).feature_names == ("start", "end")
     far = pd.DataFrame(
-        {"a": [datetime.date(1, 1, 1), datetime.date(9999, 12, 31)] * 60, "b": [datetime.date(2000, 1, 1)] * 120}
+        {
+            "a": [datetime.date(1, 1, 1), datetime.date(9999, 12, 31)] * 60,
+            "b": [datetime.date(2000, 1, 1)] * 120,
+        }
     )
-    assert np.isfinite(sw.train(QUICK, sw.Dataset(far, np.arange(120))).predict(far)).all()
+    assert np.isfinite(
+        sw.train(QUICK, sw.Dataset(far, np.arange(120))).predict(far)
+    ).all()

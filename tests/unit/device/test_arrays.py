@@ -1,4 +1,6 @@
-"""Arrays of other libraries in the memory of a GPU are known by what they say of themselves."""
+"""Arrays of other libraries in the memory of a GPU are known by what they say of
+themselves.
+"""
 
 import sys
 from types import SimpleNamespace
@@ -22,7 +24,9 @@ class Told:
         return self.kind, 0
 
 
-@pytest.mark.parametrize(("kind", "there"), [(1, False), (2, True), (13, True), (10, False), (-1, False)])
+@pytest.mark.parametrize(
+    ("kind", "there"), [(1, False), (2, True), (13, True), (10, False), (-1, False)]
+)
 def test_dlpack_says_where_an_array_is(kind: int, there: bool) -> None:
     assert arrays.by_dlpack(Told(kind)) == arrays.is_there(Told(kind)) == there
 
@@ -33,8 +37,12 @@ def test_what_is_here_stays_as_it_is(values: Any) -> None:
     assert arrays.to_host(values) is values
 
 
-def test_an_array_that_has_dlpack_alone_is_copied_by_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_array_that_has_dlpack_alone_is_copied_by_cupy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     copied = np.arange(3.0)
-    fake = SimpleNamespace(from_dlpack=lambda values: SimpleNamespace(get=lambda: copied))
+    fake = SimpleNamespace(
+        from_dlpack=lambda values: SimpleNamespace(get=lambda: copied)
+    )
     monkeypatch.setitem(sys.modules, "cupy", fake)
     assert arrays.to_host(Told(2)) is copied

@@ -1,4 +1,6 @@
-"""The door: devices by name; a second device gets every call, and gives the same bytes."""
+"""The door: devices by name; a second device gets every call, and gives the same
+bytes.
+"""
 
 import pickle
 import sys
@@ -21,9 +23,18 @@ X = np.column_stack([RNG.normal(size=(300, 3)), RNG.integers(0, 5, 300)])
 Y = (X[:, 0] + X[:, 3] > RNG.normal(size=300) + 2).astype(float)
 TASKS: dict[str, dict[str, Any]] = {
     "plain": {"objective": "logistic"},
-    "boosting": {"objective": "logistic", "boosting": "ordered", "grow_policy": "symmetric", "max_depth": 3},
+    "boosting": {
+        "objective": "logistic",
+        "boosting": "ordered",
+        "grow_policy": "symmetric",
+        "max_depth": 3,
+    },
     "categories": {"objective": "logistic", "category_encoding": "ordered"},
-    "combinations": {"objective": "squared_error", "category_encoding": "ordered", "max_combination": 2},
+    "combinations": {
+        "objective": "squared_error",
+        "category_encoding": "ordered",
+        "max_combination": 2,
+    },
     "linear": {"objective": "squared_error", "linear_leaves": True},
     "dart": {"objective": "squared_error", "boosting": "dart", "rate_drop": 0.5},
 }
@@ -31,7 +42,9 @@ TASKS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Calls of a device "toy", which has the CPU's verbs; the CPU itself has none left."""
+    """Calls of a device "toy", which has the CPU's verbs; the CPU itself has none
+    left.
+    """
     found: Counter[str] = Counter()
 
     def counting(verb: str) -> Any:
@@ -55,14 +68,32 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def everything(name: str, task: dict[str, Any]) -> list[bytes]:
-    """What a device makes of a task: the model, its evaluation, predictions and explanations."""
-    kind = {"linear_leaves": True} if "linear_leaves" in task else {"categorical_features": [3]}
+    """What a device makes of a task: the model, its evaluation, predictions and
+    explanations.
+    """
+    kind = (
+        {"linear_leaves": True}
+        if "linear_leaves" in task
+        else {"categorical_features": [3]}
+    )
     data = sw.Dataset(X, label=Y, device=name, n_jobs=2, **kind)
     valid = sw.Dataset(X[::2], label=Y[::2], reference=data, n_jobs=2)
-    params = {**task, "n_estimators": 8, "max_leaves": None if "max_depth" in task else 7, "n_jobs": 2}
+    params = {
+        **task,
+        "n_estimators": 8,
+        "max_leaves": None if "max_depth" in task else 7,
+        "n_jobs": 2,
+    }
     booster = sw.train(params, data, valid=valid)
-    found = [booster.to_bytes(), repr(booster.history).encode(), data.fingerprint().encode()]
-    found += [booster.predict(X, n_jobs=2).tobytes(), booster.predict_leaves(X).tobytes()]
+    found = [
+        booster.to_bytes(),
+        repr(booster.history).encode(),
+        data.fingerprint().encode(),
+    ]
+    found += [
+        booster.predict(X, n_jobs=2).tobytes(),
+        booster.predict_leaves(X).tobytes(),
+    ]
     if "linear_leaves" not in task:
         found.append(np.asarray(booster.explain(X[:20]).values).tobytes())
     if task["objective"] == "logistic":
@@ -71,7 +102,9 @@ def everything(name: str, task: dict[str, Any]) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_a_second_device_gets_every_call(name: str, calls: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_device_gets_every_call(
+    name: str, calls: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     second = everything("toy", TASKS[name])
     assert set(calls) == set(VERBS) - ({"Explainer"} if name == "linear" else set())
     before = calls.total()
@@ -92,12 +125,17 @@ def test_estimators_and_copies_stay_on_a_device(calls: Counter[str]) -> None:
 def test_training_takes_the_device_of_the_data(calls: Counter[str]) -> None:
     data = sw.Dataset(X, label=Y, device="toy")
     assert sw.train({"device": "toy"}, data, 1).device.name == "toy"
-    with pytest.raises(ParameterError, match="device='cpu', but the data was made with 'toy'; give it to Dataset too"):
+    with pytest.raises(
+        ParameterError,
+        match="device='cpu', but the data was made with 'toy'; give it to Dataset too",
+    ):
         sw.train({"device": "cpu"}, data, 1)
 
 
 def test_an_unknown_device_is_an_error_that_lists_those_there_are() -> None:
     assert device.get() is device.get("cpu") is cpu
     for make in (lambda: device.get("abacus"), lambda: sw.Dataset(X, device="abacus")):
-        with pytest.raises(ParameterError, match="device='abacus' is unknown; choose 'cpu'"):
+        with pytest.raises(
+            ParameterError, match="device='abacus' is unknown; choose 'cpu'"
+        ):
             make()

@@ -11,7 +11,8 @@ HASH = Path(__file__).parents[3] / "src" / "sapwood" / "core" / "math" / "hash.h
 def test_all_different():
     header = HASH.read_text()
     body = header[header.index("enum Purpose") : header.index("};")].splitlines()[1:]
-    numbers, last = {}, 0
+    numbers = {}
+    last = 0
     for line in body:
         name, number = re.match(r"  (\w+)(?: = (\d+))?", line).groups()
         last = numbers[name] = int(number or last + 1)

@@ -1,4 +1,6 @@
-"""A communicator: sums, maxima and lists of all holders, whatever their number; and what they cost."""
+"""A communicator: sums, maxima and lists of all holders, whatever their number; and
+what they cost.
+"""
 
 import numpy as np
 import pytest
@@ -20,16 +22,25 @@ def test_every_number_of_holders(size):
         for n in LENGTHS:
             mine = values(holder.rank, n)
             holder.sum(mine)
-            np.testing.assert_array_equal(mine, sum(values(rank, n) for rank in range(size)))
+            np.testing.assert_array_equal(
+                mine, sum(values(rank, n) for rank in range(size))
+            )
             top = values(holder.rank, n).view(np.uint64).copy()
             holder.max(top)
             np.testing.assert_array_equal(
-                top, np.max([values(rank, n).view(np.uint64) for rank in range(size)], axis=0)
+                top,
+                np.max(
+                    [values(rank, n).view(np.uint64) for rank in range(size)], axis=0
+                ),
             )
-        assert holder.gather(b"x" * holder.rank) == [b"x" * rank for rank in range(size)]
+        assert holder.gather(b"x" * holder.rank) == [
+            b"x" * rank for rank in range(size)
+        ]
         assert holder.gather(b"") == [b""] * size
         given = [bytes([holder.rank]) * to for to in range(size)]
-        assert holder.exchange(given) == [bytes([source]) * holder.rank for source in range(size)]
+        assert holder.exchange(given) == [
+            bytes([source]) * holder.rank for source in range(size)
+        ]
         return holder.counts
 
     counts = run(size, work)
@@ -38,9 +49,13 @@ def test_every_number_of_holders(size):
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 16, 17, 19, 33])
-@pytest.mark.parametrize("blocks", [[], [5], [1] * 40, [1000, 1, 1, 700, 3, 900], [0, 0, 300, 0]])
+@pytest.mark.parametrize(
+    "blocks", [[], [5], [1] * 40, [1000, 1, 1, 700, 3, 900], [0, 0, 300, 0]]
+)
 def test_sums_of_blocks(size, blocks):
-    """Every block has one owner, who has its sums; nobody sends all integers more than once."""
+    """Every block has one owner, who has its sums; nobody sends all integers more than
+    once.
+    """
     ends = np.cumsum(blocks).tolist()
 
     def work(holder):
@@ -54,7 +69,9 @@ def test_sums_of_blocks(size, blocks):
         assert count.bytes <= 8 * len(mine) + 40 * count.messages
         return list(range(first, last))
 
-    assert sorted(block for own in run(size, work) for block in own) == list(range(len(blocks)))
+    assert sorted(block for own in run(size, work) for block in own) == list(
+        range(len(blocks))
+    )
 
 
 @pytest.mark.parametrize(("size", "messages"), [(2, 1), (5, 8), (8, 14), (32, 10)])
@@ -67,12 +84,18 @@ def test_cost_of_many_integers(size, messages):
 
     for count in run(size, work):
         assert (count.calls, count.messages, count.integers) == (1, messages, n)
-        assert count.bytes <= 2 * 2 * n + 40 * messages  # nobody sends more than twice its integers, of two bytes
+        # nobody sends more than twice its integers, of two bytes
+        assert count.bytes <= 2 * 2 * n + 40 * messages
 
 
 def test_holders_at_different_calls():
     with pytest.raises(MessageError, match="is at call 1"):
-        run(2, lambda holder: holder.sum(np.zeros(1, np.int64)) if holder.rank else holder.gather(b""))
+        run(
+            2,
+            lambda holder: (
+                holder.sum(np.zeros(1, np.int64)) if holder.rank else holder.gather(b"")
+            ),
+        )
 
 
 def test_a_holder_that_fails_or_ends_early_ends_all():

@@ -1,4 +1,6 @@
-"""Messages: what is sent arrives, in few bytes; what nobody of ours has sent is refused."""
+"""Messages: what is sent arrives, in few bytes; what nobody of ours has sent is
+refused.
+"""
 
 import numpy as np
 import pytest
@@ -12,8 +14,12 @@ from sapwood.holders import messages
 
 @given(arrays(np.int64, st.integers(0, 20), elements=st.integers(-(2**63), 2**63 - 1)))
 def test_integers_arrive(values):
-    content, width = messages.body(messages.message_of("sum", 2**32 + 5, values), "sum", 2**32 + 5, 0)
-    np.testing.assert_array_equal(messages.widened(content, width, values, 0).astype(np.int64), values)
+    content, width = messages.body(
+        messages.message_of("sum", 2**32 + 5, values), "sum", 2**32 + 5, 0
+    )
+    np.testing.assert_array_equal(
+        messages.widened(content, width, values, 0).astype(np.int64), values
+    )
     sums = np.arange(len(values)) - 3
     wanted = sums + values  # modulo 2^64, as numpy adds
     messages.add(content, width, sums, 0)
@@ -53,11 +59,16 @@ def test_every_damage_is_refused():
             bad = raw[:at] + bytes([raw[at] ^ 1 << bit]) + raw[at + 1 :]
             if at == 5:  # the width is checked with the integers
                 with pytest.raises(MessageError):
-                    messages.widened(*messages.body(bad, "sum", 7, 1), np.zeros(2, np.int64), 1)
+                    messages.widened(
+                        *messages.body(bad, "sum", 7, 1), np.zeros(2, np.int64), 1
+                    )
             else:
                 with pytest.raises(MessageError):
                     messages.body(bad, "sum", 7, 1)
-    with pytest.raises(MessageError, match=r"holder 1 is at call 7 \(sum\), and this one at call 8 \(max\)"):
+    with pytest.raises(
+        MessageError,
+        match=r"holder 1 is at call 7 \(sum\), and this one at call 8 \(max\)",
+    ):
         messages.body(raw, "max", 8, 1)
 
 

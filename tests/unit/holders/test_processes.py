@@ -1,4 +1,6 @@
-"""Holders as processes joined by pipes: the bytes of one process, and an end in bounded time where one is lost."""
+"""Holders as processes joined by pipes: the bytes of one process, and an end in bounded
+time where one is lost.
+"""
 
 import os
 import signal
@@ -11,7 +13,13 @@ from sapwood import Dataset
 from sapwood.errors import SapwoodError
 from sapwood.holders import processes
 
-PARAMS = {"n_estimators": 5, "objective": "logistic", "subsample": 0.7, "max_leaves": 8, "n_jobs": 1}
+PARAMS = {
+    "n_estimators": 5,
+    "objective": "logistic",
+    "subsample": 0.7,
+    "max_leaves": 8,
+    "n_jobs": 1,
+}
 
 
 def table():
@@ -33,15 +41,22 @@ def train(holder, what):
     own = slice(300 * holder.rank, 300 * holder.rank + 300)
     data = Dataset.dealt([(X[own], y[own])], holder, [own.start])
     dies = holder.rank == 1 and what == "kill"
-    return sapwood.train(PARAMS, data, callbacks=[kill if dies else lambda view: None]).to_bytes()
+    return sapwood.train(
+        PARAMS, data, callbacks=[kill if dies else lambda view: None]
+    ).to_bytes()
 
 
 def test_same_bytes():
     X, y = table()
-    assert set(processes.run(3, train, "")) == {sapwood.train(PARAMS, Dataset(X, label=y)).to_bytes()}
+    assert set(processes.run(3, train, "")) == {
+        sapwood.train(PARAMS, Dataset(X, label=y)).to_bytes()
+    }
 
 
-@pytest.mark.parametrize(("what", "message"), [("raise", "holder 1 failed: ValueError: mine"), ("kill", "was killed")])
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [("raise", "holder 1 failed: ValueError: mine"), ("kill", "was killed")],
+)
 def test_failures(what, message):
     with pytest.raises(SapwoodError, match=message):
         processes.run(3, train, what, method="fork")

@@ -1,4 +1,6 @@
-"""SapwoodDistribution: what is learned, files, weights, bytes over threads, degenerate cases."""
+"""SapwoodDistribution: what is learned, files, weights, bytes over threads, degenerate
+cases.
+"""
 
 import warnings
 from pathlib import Path
@@ -45,7 +47,9 @@ def test_auto_chooses_what_suits_the_labels() -> None:
     model = SapwoodDistribution(**QUICK).fit(X, counts)
     assert model.family_.discrete and "nll" in str(model.chosen_)
     assert "each of 600 rows was held out from 2 of 4 models" in str(model.chosen_)
-    assert "the mean of these 4 models, so each row is in 2 of them" in str(model.chosen_)
+    assert "the mean of these 4 models, so each row is in 2 of them" in str(
+        model.chosen_
+    )
     assert [one.name for one in candidates(rng.normal(size=50))] == ["student_t"]
     assert "lognormal" in [one.name for one in candidates(np.exp(rng.normal(size=50)))]
     assert [one.name for one in candidates(rng.beta(1, 1, 50))] == ["beta", "normal"]
@@ -58,9 +62,14 @@ def test_bytes_do_not_depend_on_threads(dist: str) -> None:
     y = np.floor(np.exp(Y)) if dist == "zero_inflated_poisson" else np.exp(Y)
     one = SapwoodDistribution(dist, **QUICK, subsample=0.8, random_state=3).fit(X, y)
     for n_jobs in (2, 3, 7):
-        again = SapwoodDistribution(dist, **{**QUICK, "n_jobs": n_jobs}, subsample=0.8, random_state=3).fit(X, y)
+        again = SapwoodDistribution(
+            dist, **{**QUICK, "n_jobs": n_jobs}, subsample=0.8, random_state=3
+        ).fit(X, y)
         assert again.booster_.to_bytes() == one.booster_.to_bytes()
-        assert again.predict_dist(X).sample(2, seed=9).tobytes() == one.predict_dist(X).sample(2, seed=9).tobytes()
+        assert (
+            again.predict_dist(X).sample(2, seed=9).tobytes()
+            == one.predict_dist(X).sample(2, seed=9).tobytes()
+        )
 
 
 def test_files(tmp_path: Path) -> None:
@@ -68,13 +77,22 @@ def test_files(tmp_path: Path) -> None:
     model.save(tmp_path / "m.sapwood")
     again = SapwoodDistribution.load(tmp_path / "m.sapwood")
     assert again.family_.spec == model.family_.spec
-    assert again.predict_dist(X).quantile(0.9).tobytes() == model.predict_dist(X).quantile(0.9).tobytes()
+    assert (
+        again.predict_dist(X).quantile(0.9).tobytes()
+        == model.predict_dist(X).quantile(0.9).tobytes()
+    )
     other = SapwoodDistribution().load_model(tmp_path / "m.sapwood")
-    assert other.dist == model.family_.spec and other.predict(X).tobytes() == model.predict(X).tobytes()
+    assert (
+        other.dist == model.family_.spec
+        and other.predict(X).tobytes() == model.predict(X).tobytes()
+    )
     with pytest.raises(ParameterError, match="nll, crps, coverage and pit"):
         other.report(X, Y)
-    assert sapwood.load(tmp_path / "m.sapwood").predict(X).shape == (N, 2)  # scores of location and scale
-    sapwood.train({"n_estimators": 1}, sapwood.Dataset(X, Y)).save(tmp_path / "other.sapwood")
+    # scores of location and scale
+    assert sapwood.load(tmp_path / "m.sapwood").predict(X).shape == (N, 2)
+    sapwood.train({"n_estimators": 1}, sapwood.Dataset(X, Y)).save(
+        tmp_path / "other.sapwood"
+    )
     with pytest.raises(ModelFormatError, match="no distribution"):
         SapwoodDistribution.load(tmp_path / "other.sapwood")
 
@@ -92,7 +110,9 @@ def test_explanations_add_up_for_every_parameter() -> None:
 def test_estimator_habits() -> None:
     model = SapwoodDistribution("gamma", learning_rate=0.3, n_folds=4)
     assert clone(model).get_params() == model.get_params()
-    assert repr(model) == "SapwoodDistribution(dist='gamma', learning_rate=0.3, n_folds=4)"
+    assert (
+        repr(model) == "SapwoodDistribution(dist='gamma', learning_rate=0.3, n_folds=4)"
+    )
     with pytest.raises(NotFittedError):
         model.predict_dist(X)
     with pytest.raises(NotFittedError):
@@ -103,11 +123,20 @@ def test_weights_are_repeated_rows() -> None:
     weight = np.ones(N)
     weight[:100] = 0.0
     held = SapwoodDistribution("normal", **{**QUICK, "n_folds": 0}).fit(X, Y, weight)
-    left = SapwoodDistribution("normal", **{**QUICK, "n_folds": 0}).fit(X[100:], Y[100:])
+    left = SapwoodDistribution("normal", **{**QUICK, "n_folds": 0}).fit(
+        X[100:], Y[100:]
+    )
     np.testing.assert_allclose(held.booster_.base, left.booster_.base, rtol=1e-12)
     other = SapwoodDistribution("normal", **{**QUICK, "n_folds": 0}).fit(X, Y)
     assert not np.allclose(held.booster_.base, other.booster_.base)
-    assert SapwoodDistribution("normal", **QUICK).fit(X, Y, 1e9 * np.ones(N)).predict(X).std() > 0.3  # huge weights
+    # huge weights
+    assert (
+        SapwoodDistribution("normal", **QUICK)
+        .fit(X, Y, 1e9 * np.ones(N))
+        .predict(X)
+        .std()
+        > 0.3
+    )
 
 
 def test_a_validation_set_stops_and_recalibrates() -> None:
@@ -116,30 +145,45 @@ def test_a_validation_set_stops_and_recalibrates() -> None:
     )
     assert model.n_iter_ < 200
     z = (Y[400:] - model.predict(X[400:])) / model.predict_dist(X[400:]).std()
-    tilt = abs(0.5 * np.log((z * z).mean()))  # 0 for the scale that makes these rows most likely
+    # 0 for the scale that makes these rows most likely
+    tilt = abs(0.5 * np.log((z * z).mean()))
     assert tilt <= MAX_TILT + 0.001
     covered = metric.coverage(Y[400:], model.predict_dist(X[400:]), 0.9)
     assert abs(covered - 0.9) <= 0.01 or tilt > MAX_TILT - 0.001
 
 
 def test_the_reach_of_every_located_family() -> None:
-    for name in ("normal", "lognormal", "laplace", *(f"student_t:{df:g}" for df in DEGREES)):
+    for name in (
+        "normal",
+        "lognormal",
+        "laplace",
+        *(f"student_t:{df:g}" for df in DEGREES),
+    ):
         family = family_of(name)
         assert isinstance(family, Located) and family.reach is not None
         y = family.quantile(np.array([0.95, 0.05]), np.zeros(2), np.ones(2))
-        np.testing.assert_allclose(family.distances(y, np.zeros((2, 2))), family.reach, rtol=1e-12)
+        np.testing.assert_allclose(
+            family.distances(y, np.zeros((2, 2))), family.reach, rtol=1e-12
+        )
 
 
 def test_groups_are_held_out_whole() -> None:
     group = np.repeat(np.arange(60), 10)
     noise = RNG.normal(size=60)[group] * 2
     table = np.column_stack([X, group])
-    apart = SapwoodDistribution("normal", **QUICK).fit(table, X[:, 0] + noise, group=group)
+    apart = SapwoodDistribution("normal", **QUICK).fit(
+        table, X[:, 0] + noise, group=group
+    )
     mixed = SapwoodDistribution("normal", **QUICK).fit(table, X[:, 0] + noise)
-    assert apart.predict_dist(table).std().mean() > mixed.predict_dist(table).std().mean()
+    assert (
+        apart.predict_dist(table).std().mean() > mixed.predict_dist(table).std().mean()
+    )
 
 
-@pytest.mark.parametrize("dist", ["normal", "student_t", "laplace", "lognormal", "gamma", "weibull", "poisson"])
+@pytest.mark.parametrize(
+    "dist",
+    ["normal", "student_t", "laplace", "lognormal", "gamma", "weibull", "poisson"],
+)
 def test_constant_labels_have_the_smallest_scale(dist: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -150,11 +194,17 @@ def test_constant_labels_have_the_smallest_scale(dist: str) -> None:
 
 
 def test_counts_that_are_all_one() -> None:
-    """The rate of counts above 0 is then tiny: no digit of a difference from 1 is left."""
+    """The rate of counts above 0 is then tiny: no digit of a difference from 1 is
+    left.
+    """
     for dist in ("hurdle_poisson", "hurdle_negative_binomial"):
         for y in (np.ones(80), np.arange(80) % 2):
-            found = SapwoodDistribution(dist, **QUICK).fit(X[:80], y).predict_dist(X[:1])
-            assert found.quantile(0.99).tolist() == [1.0] and found.sample(20).max() == 1
+            found = (
+                SapwoodDistribution(dist, **QUICK).fit(X[:80], y).predict_dist(X[:1])
+            )
+            assert (
+                found.quantile(0.99).tolist() == [1.0] and found.sample(20).max() == 1
+            )
             assert found.cdf(1)[0] > 1 - 1e-5
 
 
@@ -182,23 +232,34 @@ def test_one_row_leaves_and_huge_weights(dist: str) -> None:
     y = Y[:60].copy()
     y[:3] = [1e30, -1e30, 3e25]
     weight = np.where(np.arange(60) % 7 == 0, 1e12, 1.0)
-    model = SapwoodDistribution(dist, **QUICK | {"min_samples_leaf": 1, "max_leaves": 40}).fit(X[:60], y, weight)
+    model = SapwoodDistribution(
+        dist, **QUICK | {"min_samples_leaf": 1, "max_leaves": 40}
+    ).fit(X[:60], y, weight)
     found = model.predict_dist(X)
     assert np.isfinite(found.scores).all() and np.isfinite(found.interval()).all()
     assert (found.std() > 0).all()
 
 
-@pytest.mark.parametrize("dist", ["gamma", "negative_binomial", "zero_inflated_poisson", "beta", "hurdle_gamma"])
+@pytest.mark.parametrize(
+    "dist",
+    ["gamma", "negative_binomial", "zero_inflated_poisson", "beta", "hurdle_gamma"],
+)
 def test_extreme_labels_stay_finite(dist: str) -> None:
     rng = np.random.default_rng(4)
     y = {
         "gamma": np.exp(rng.normal(size=N) * 20),
         "beta": np.clip(rng.beta(0.01, 0.01, N), 1e-12, 1 - 1e-12),
         "hurdle_gamma": np.where(rng.random(N) < 0.9, 0.0, 1e12 * rng.random(N)),
-    }.get(dist, np.where(rng.random(N) < 0.5, 0.0, np.floor(np.exp(rng.normal(size=N) * 4))))
+    }.get(
+        dist,
+        np.where(rng.random(N) < 0.5, 0.0, np.floor(np.exp(rng.normal(size=N) * 4))),
+    )
     found = SapwoodDistribution(dist, **QUICK).fit(X, y).predict_dist(X)
     assert np.isfinite(found.logpdf(y)).all() and np.isfinite(found.mean()).all()
-    poisson = SapwoodDistribution("negative_binomial", **QUICK).fit(X, rng.poisson(2.0, N))  # the size has no limit
+    # the size has no limit
+    poisson = SapwoodDistribution("negative_binomial", **QUICK).fit(
+        X, rng.poisson(2.0, N)
+    )
     assert np.isfinite(poisson.predict_dist(X).scores).all()
 
 
@@ -224,4 +285,6 @@ def test_what_is_refused() -> None:
 
 def test_a_checkpoint_is_refused() -> None:
     with pytest.raises(ParameterError, match="checkpoint follows a single training"):
-        SapwoodDistribution("normal", checkpoint="never").fit([[0], [1]] * 50, [0, 1, 1, 3] * 25)
+        SapwoodDistribution("normal", checkpoint="never").fit(
+            [[0], [1]] * 50, [0, 1, 1, 3] * 25
+        )

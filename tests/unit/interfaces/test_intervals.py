@@ -1,4 +1,6 @@
-"""Quantiles that never cross, conformal intervals and prediction sets: coverage, degenerate cases, the law."""
+"""Quantiles that never cross, conformal intervals and prediction sets: coverage,
+degenerate cases, the law.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -36,16 +38,26 @@ def test_quantiles_never_cross_and_cost_no_more() -> None:
     wild[::7, 1] = np.nan
     assert (np.diff(CUT.predict(wild), axis=1) >= 0).all()
     assert CUT.check_quantiles()
-    loose = sapwood.train({"objective": "quantile", "quantile_alpha": LEVELS, **PLAIN}, sapwood.Dataset(X, Y))
+    loose = sapwood.train(
+        {"objective": "quantile", "quantile_alpha": LEVELS, **PLAIN},
+        sapwood.Dataset(X, Y),
+    )
     raw = loose.predict(NEW)
-    assert (CUT.predict(NEW) == np.sort(raw, axis=1)).all()  # the scores are those of separate levels
+    # the scores are those of separate levels
+    assert (CUT.predict(NEW) == np.sort(raw, axis=1)).all()
 
     def cost(prediction: NDArray[Any]) -> float:
-        return sum(metric.pinball(TRUTH, prediction[:, k], None, level) for k, level in enumerate(LEVELS))
+        return sum(
+            metric.pinball(TRUTH, prediction[:, k], None, level)
+            for k, level in enumerate(LEVELS)
+        )
 
     assert cost(CUT.predict(NEW)) <= cost(raw)
     alone = [
-        SapwoodRegressor(objective="quantile", quantile_alpha=one, **PLAIN).fit(X, Y).predict(NEW) for one in LEVELS
+        SapwoodRegressor(objective="quantile", quantile_alpha=one, **PLAIN)
+        .fit(X, Y)
+        .predict(NEW)
+        for one in LEVELS
     ]
     assert cost(CUT.predict(NEW)) <= cost(np.array(alone).T)
     crossing = loose.check_quantiles()
@@ -87,12 +99,15 @@ def test_levels_that_are_none_raise(params: dict[str, Any], match: str) -> None:
 @pytest.mark.parametrize("conformal", ["split", "cross", "cv+"])
 @pytest.mark.parametrize("quantiles", [None, [0.05, 0.95]])
 def test_intervals_hold(conformal: str, quantiles: Any) -> None:
-    model = SapwoodRegressor(conformal=conformal, quantiles=quantiles, **PLAIN).fit(X, Y)
+    model = SapwoodRegressor(conformal=conformal, quantiles=quantiles, **PLAIN).fit(
+        X, Y
+    )
     for coverage in (0.8, 0.9):
         low, high = model.interval(NEW, coverage).T
         assert abs(((low <= TRUTH) & (high >= TRUTH)).mean() - coverage) < 0.04
     assert model.predict(NEW).shape == ((4000,) if quantiles is None else (4000, 2))
-    assert (model.interval(X[:5], 0.9999) == [[-np.inf, np.inf]] * 5).all()  # too few rows: not cut to the largest
+    # too few rows: not cut to the largest
+    assert (model.interval(X[:5], 0.9999) == [[-np.inf, np.inf]] * 5).all()
 
 
 def test_calibration_on_own_rows_and_by_group() -> None:
@@ -113,7 +128,9 @@ def test_calibration_on_own_rows_and_by_group() -> None:
 def test_prediction_sets_hold() -> None:
     def classes(X: NDArray[Any], seed: int) -> NDArray[Any]:
         noise = np.random.default_rng(seed).normal(0, 0.6, len(X))
-        return np.array(["low", "mid", "top"])[np.digitize(X[:, 0] + noise, [-0.5, 0.5])]
+        return np.array(["low", "mid", "top"])[
+            np.digitize(X[:, 0] + noise, [-0.5, 0.5])
+        ]
 
     truth = classes(NEW, 4)
     for conformal in ("split", "cross", "cv+"):
@@ -121,7 +138,12 @@ def test_prediction_sets_hold() -> None:
         for coverage in (0.8, 0.95):
             sets = model.predict_set(NEW, coverage)
             assert sets.shape == (4000, 3)
-            assert abs((sets & (truth[:, None] == model.classes_)).any(1).mean() - coverage) < 0.04
+            assert (
+                abs(
+                    (sets & (truth[:, None] == model.classes_)).any(1).mean() - coverage
+                )
+                < 0.04
+            )
         assert model.predict_proba(NEW).shape == (4000, 3)
     with pytest.raises(DataError, match="does not know"):
         model.calibrate(X[:3], ["low", "mid", "other"])
@@ -134,7 +156,9 @@ def test_cross_is_the_mean_of_all_folds_and_one_width() -> None:
     assert len(other.fold_boosters_) == 10  # five where there are more than 2,000 rows
     width = threshold(np.concatenate(other.calibration_.scores), 0.9)
     middle = model.predict(NEW)
-    assert (model.interval(NEW, 0.9) == np.stack([middle - width, middle + width], axis=1)).all()
+    assert (
+        model.interval(NEW, 0.9) == np.stack([middle - width, middle + width], axis=1)
+    ).all()
     with pytest.raises(ParameterError, match="no groups"):
         model.interval(NEW, 0.9, group=np.zeros(4000))
 
@@ -156,10 +180,18 @@ def test_order_statistics() -> None:
     assert threshold(np.arange(8.0), 0.9) == np.inf
     assert threshold(np.arange(9.0), 0.9) == 8.0
     rng = np.random.default_rng(0)
-    centres, scores = [rng.normal(size=20) for _ in range(3)], [rng.normal(size=n) for n in (5, 9, 1)]
-    every = np.sort(np.concatenate([c[None] + s[:, None] for c, s in zip(centres, scores, strict=True)]), axis=0)
+    centres = [rng.normal(size=20) for _ in range(3)]
+    scores = [rng.normal(size=n) for n in (5, 9, 1)]
+    every = np.sort(
+        np.concatenate(
+            [c[None] + s[:, None] for c, s in zip(centres, scores, strict=True)]
+        ),
+        axis=0,
+    )
     for at in (1, 4, 15):
-        np.testing.assert_allclose(_select(centres, scores, at), every[at - 1], rtol=0, atol=1e-15)
+        np.testing.assert_allclose(
+            _select(centres, scores, at), every[at - 1], rtol=0, atol=1e-15
+        )
     low, high = Calibration(tuple(scores), None).cross(centres, centres, 0.9)
     assert (low == -np.inf).all() or (low <= high).all()
 
@@ -167,23 +199,48 @@ def test_order_statistics() -> None:
 def test_threads_and_chunks_change_no_byte() -> None:
     whole = CUT.booster_.to_bytes()
     for n_jobs in (1, 3, 7):
-        assert SapwoodRegressor(quantiles=LEVELS, **{**PLAIN, "n_jobs": n_jobs}).fit(X, Y).booster_.to_bytes() == whole
+        assert (
+            SapwoodRegressor(quantiles=LEVELS, **{**PLAIN, "n_jobs": n_jobs})
+            .fit(X, Y)
+            .booster_.to_bytes()
+            == whole
+        )
     for how in ("cross", "cv+"):
-        one, three = (SapwoodRegressor(conformal=how, **PLAIN | {"n_jobs": n}).fit(X[:900], Y[:900]) for n in (1, 3))
+        one, three = (
+            SapwoodRegressor(conformal=how, **PLAIN | {"n_jobs": n}).fit(
+                X[:900], Y[:900]
+            )
+            for n in (1, 3)
+        )
         assert (one.interval(NEW[:99]) == three.interval(NEW[:99])).all()
 
 
 def test_quantiles_of_few_rows_and_of_weights() -> None:
-    alone = SapwoodRegressor(quantiles=LEVELS, min_samples_leaf=1, min_child_weight=0, max_leaves=64, n_estimators=5)
+    alone = SapwoodRegressor(
+        quantiles=LEVELS,
+        min_samples_leaf=1,
+        min_child_weight=0,
+        max_leaves=64,
+        n_estimators=5,
+    )
     found = alone.fit(X[:64], Y[:64]).predict(NEW)  # leaves of one row
     assert np.isfinite(found).all()
     assert (np.diff(found, axis=1) >= 0).all()
     assert np.isfinite(alone.fit(X[:1], Y[:1]).predict(NEW)).all()
     weight = np.ones(len(X))
     weight[:300] = 0.0
-    weighted = SapwoodRegressor(quantiles=LEVELS, **PLAIN).fit(X, Y, weight).predict(NEW)
-    np.testing.assert_allclose(weighted, SapwoodRegressor(quantiles=LEVELS, **PLAIN).fit(X[300:], Y[300:]).predict(NEW))
-    high = SapwoodRegressor(quantiles=[0.5, 0.9], **PLAIN).fit(X, Y, np.where(Y > 1, 20.0, 1.0)).predict(NEW)
+    weighted = (
+        SapwoodRegressor(quantiles=LEVELS, **PLAIN).fit(X, Y, weight).predict(NEW)
+    )
+    np.testing.assert_allclose(
+        weighted,
+        SapwoodRegressor(quantiles=LEVELS, **PLAIN).fit(X[300:], Y[300:]).predict(NEW),
+    )
+    high = (
+        SapwoodRegressor(quantiles=[0.5, 0.9], **PLAIN)
+        .fit(X, Y, np.where(Y > 1, 20.0, 1.0))
+        .predict(NEW)
+    )
     assert (high.mean(axis=0) > CUT.predict(NEW)[:, [2, 4]].mean(axis=0)).all()
 
 
@@ -197,7 +254,9 @@ def test_calibration_refuses_what_is_no_number() -> None:
 
 
 def test_the_model_of_cv_plus_is_the_mean_of_its_folds_with_categories_too() -> None:
-    """Categories are numbered by how often they occur, which is not the same in all folds; one is in one fold only."""
+    """Categories are numbered by how often they occur, which is not the same in all
+    folds; one is in one fold only.
+    """
     rng = np.random.default_rng(8)
     code = rng.integers(0, 40, len(X))
     code[0] = 40
@@ -226,24 +285,44 @@ def made_up(name: str, n: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["split", "quantiles", "cross", "cv+"])
 @pytest.mark.parametrize(
-    "name", ["even", "spread", "heavy", "skewed", "rounded", "california_housing", "wine_quality", "bike_sharing",
-             "protein", "flat"]
-)  # fmt: skip
+    "name",
+    [
+        "even",
+        "spread",
+        "heavy",
+        "skewed",
+        "rounded",
+        "california_housing",
+        "wine_quality",
+        "bike_sharing",
+        "protein",
+        "flat",
+    ],
+)
 def test_coverage_on_ten_tables(name: str, kind: str) -> None:
-    """The mean over seeds is within 1.5 points of what was asked for; cv+ and tied labels may be above."""
-    n_seeds, shares = (5 if kind in ("cross", "cv+") else 20), []
+    """The mean over seeds is within 1.5 points of what was asked for; cv+ and tied
+    labels may be above.
+    """
+    n_seeds = 5 if kind in ("cross", "cv+") else 20
+    shares = []
     for seed in range(n_seeds):
         rng = np.random.default_rng(seed)
         if hasattr(datasets, name):
             extract = getattr(datasets, name)()
             order = rng.permutation(len(extract.y))
-            table, target = extract.X[order], extract.y[order]
+            table = extract.X[order]
+            target = extract.y[order]
         else:
             table, target = made_up(name, 2400, seed)
         n = len(target) * 3 // 5
-        more: dict[str, Any] = {"quantiles": [0.05, 0.95]} if kind == "quantiles" else {}
+        more: dict[str, Any] = (
+            {"quantiles": [0.05, 0.95]} if kind == "quantiles" else {}
+        )
         model = SapwoodRegressor(
-            conformal="split" if kind == "quantiles" else kind, n_estimators=40, random_state=seed, **more
+            conformal="split" if kind == "quantiles" else kind,
+            n_estimators=40,
+            random_state=seed,
+            **more,
         ).fit(table[:n], target[:n])
         low, high = model.interval(table[n:], coverage=0.9).T
         shares.append(((low <= target[n:]) & (target[n:] <= high)).mean())
@@ -254,7 +333,9 @@ def test_coverage_on_ten_tables(name: str, kind: str) -> None:
 
 @pytest.mark.nightly
 def test_nineteen_levels_on_a_million_rows() -> None:
-    """No row has quantiles that cross, whatever its values; the pinball loss is not above that of separate models."""
+    """No row has quantiles that cross, whatever its values; the pinball loss is not
+    above that of separate models.
+    """
     levels = np.arange(1, 20) / 20
     model = SapwoodRegressor(quantiles=levels.tolist(), n_estimators=40).fit(X, Y)
     rng = np.random.default_rng(3)
@@ -269,7 +350,9 @@ def test_nineteen_levels_on_a_million_rows() -> None:
 
     together = model.predict(NEW)
     alone = [
-        SapwoodRegressor(objective="quantile", quantile_alpha=level, n_estimators=40).fit(X, Y).predict(NEW)
+        SapwoodRegressor(objective="quantile", quantile_alpha=level, n_estimators=40)
+        .fit(X, Y)
+        .predict(NEW)
         for level in levels
     ]
     ours = sum(pinball(together[:, k], level) for k, level in enumerate(levels))
@@ -285,7 +368,9 @@ def test_only_ways_that_exist(conformal: Any) -> None:
     with pytest.raises(ParameterError, match=r"split, cross, cv|cross, cv.*split"):
         SapwoodRegressor(conformal=conformal, **QUICK).fit(X, Y)
     with pytest.raises(ParameterError, match="conformal is for numbers and classes"):
-        sapwood.SapwoodRanker(conformal="split", **QUICK).fit(X, np.ones(len(Y)), group=np.arange(len(Y)) // 9)
+        sapwood.SapwoodRanker(conformal="split", **QUICK).fit(
+            X, np.ones(len(Y)), group=np.arange(len(Y)) // 9
+        )
 
 
 def test_arguments_of_intervals_that_are_refused(tmp_path: Path) -> None:
@@ -294,18 +379,25 @@ def test_arguments_of_intervals_that_are_refused(tmp_path: Path) -> None:
     for coverage in ("a", None, [0.5, 0.9], 0, 1):
         with pytest.raises(ParameterError, match="coverage="):
             model.interval(NEW, coverage)  # type: ignore[arg-type]
-    for x, y, words in ((X, Y[:-1], "X has 1500 rows, but y has 1499"), (X[:0], Y[:0], "there are no rows")):
+    for x, y, words in (
+        (X, Y[:-1], "X has 1500 rows, but y has 1499"),
+        (X[:0], Y[:0], "there are no rows"),
+    ):
         with pytest.raises(DataError, match=words):
             model.calibrate(x, y)
     model.calibrate(X, Y, group=np.arange(len(Y)) % 2)
     with pytest.raises(DataError, match="1 is not '1'"):
         model.interval(X, group=(np.arange(len(Y)) % 2).astype(str))
-    assert np.isfinite(model.interval(X[:2], group=[None, 0])).all()  # one that it has not met
+    # one that it has not met
+    assert np.isfinite(model.interval(X[:2], group=[None, 0])).all()
     with pytest.warns(UserWarning, match="has no calibration"):
         model.save_model(tmp_path / "model.sapwood")
     with pytest.raises(DataError, match="whole groups, and there is one"):
         SapwoodRegressor(conformal="cross", **QUICK).fit(X, Y, group=np.zeros(len(Y)))
-    for ask in (SapwoodRegressor().check_quantiles, lambda: SapwoodRegressor(conformal="split").interval(X)):
+    for ask in (
+        SapwoodRegressor().check_quantiles,
+        lambda: SapwoodRegressor(conformal="split").interval(X),
+    ):
         with pytest.raises(NotFittedError):
             ask()
 

@@ -1,4 +1,6 @@
-"""SapwoodRanker: groups in every form, the peers' names, weights, pairs, positions, validation, degenerate data."""
+"""SapwoodRanker: groups in every form, the peers' names, weights, pairs, positions,
+validation, degenerate data.
+"""
 
 import pickle
 import warnings
@@ -24,11 +26,17 @@ from sapwood.objective import GroupLoss
 PLAIN: dict[str, Any] = {"n_estimators": 12, "min_samples_leaf": 5, "n_jobs": 2}
 
 
-def rows(n: int = 900, n_groups: int = 60, seed: int = 0) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """A table whose first columns say how relevant a row is, labels 0..4, and groups that are not in order."""
+def rows(
+    n: int = 900, n_groups: int = 60, seed: int = 0
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """A table whose first columns say how relevant a row is, labels 0..4, and groups
+    that are not in order.
+    """
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 5)).round(2)
-    y = np.clip(np.digitize(X[:, 0] + X[:, 1] + rng.normal(0, 0.5, n), [0, 0.8, 1.6, 2.4]), 0, 4).astype(float)
+    y = np.clip(
+        np.digitize(X[:, 0] + X[:, 1] + rng.normal(0, 0.5, n), [0, 0.8, 1.6, 2.4]), 0, 4
+    ).astype(float)
     return X, y, rng.integers(0, n_groups, n)
 
 
@@ -38,34 +46,55 @@ SCORE = SapwoodRanker(**PLAIN).fit(X, Y, GROUP).predict(X)
 
 def test_learns_an_order() -> None:
     assert (
-        metric.ndcg(Y, SCORE, group=GROUP) > metric.ndcg(Y, X[:, 0], group=GROUP) > metric.ndcg(Y, X[:, 3], group=GROUP)
+        metric.ndcg(Y, SCORE, group=GROUP)
+        > metric.ndcg(Y, X[:, 0], group=GROUP)
+        > metric.ndcg(Y, X[:, 3], group=GROUP)
     )
 
 
-@pytest.mark.parametrize("objective", ["lambdarank", "rank_xendcg", "query_rmse", "pair_logit", "yetirank"])
+@pytest.mark.parametrize(
+    "objective", ["lambdarank", "rank_xendcg", "query_rmse", "pair_logit", "yetirank"]
+)
 def test_every_loss_learns_and_is_saved(objective: str) -> None:
     model = SapwoodRanker(objective=objective, **PLAIN).fit(X, Y, GROUP)
     assert model.score(X, Y, GROUP) > 0.85
-    assert (sapwood.load(model.booster_.to_bytes()).predict(X) == model.predict(X)).all()
-    assert (pickle.loads(pickle.dumps(clone(model).fit(X, Y, GROUP))).predict(X) == model.predict(X)).all()
+    assert (
+        sapwood.load(model.booster_.to_bytes()).predict(X) == model.predict(X)
+    ).all()
+    assert (
+        pickle.loads(pickle.dumps(clone(model).fit(X, Y, GROUP))).predict(X)
+        == model.predict(X)
+    ).all()
 
 
 @pytest.mark.parametrize("ranking_metric", ["map", "mrr", "err"])
 def test_every_metric_learns(ranking_metric: str) -> None:
     for objective in ("lambdarank", "yetirank"):
-        model = SapwoodRanker(objective=objective, ranking_metric=ranking_metric, **PLAIN).fit(X, Y, GROUP)
+        model = SapwoodRanker(
+            objective=objective, ranking_metric=ranking_metric, **PLAIN
+        ).fit(X, Y, GROUP)
         assert model.score(X, Y, GROUP) > 0.8
 
 
 def test_groups_of_any_type_and_in_any_form_are_one() -> None:
     names = np.array([f"q{one}" for one in GROUP])
-    for group in (names, GROUP.astype(float), names.astype(object), pd.Series(names), pl.Series(names)):
+    for group in (
+        names,
+        GROUP.astype(float),
+        names.astype(object),
+        pd.Series(names),
+        pl.Series(names),
+    ):
         assert (SapwoodRanker(**PLAIN).fit(X, Y, group).predict(X) == SCORE).all()
     order = np.argsort(GROUP, kind="stable")
     sizes = np.bincount(GROUP)
-    assert (SapwoodRanker(**PLAIN).fit(X[order], Y[order], group=sizes).predict(X) == SCORE).all()
+    assert (
+        SapwoodRanker(**PLAIN).fit(X[order], Y[order], group=sizes).predict(X) == SCORE
+    ).all()
     for name in ("qid", "group_id"):
-        assert (SapwoodRanker(**PLAIN).fit(X, Y, **{name: names}).predict(X) == SCORE).all()
+        assert (
+            SapwoodRanker(**PLAIN).fit(X, Y, **{name: names}).predict(X) == SCORE
+        ).all()
 
 
 def test_groups_are_a_column_of_the_table() -> None:
@@ -83,9 +112,13 @@ def test_groups_are_a_column_of_the_table() -> None:
         SapwoodRanker(**PLAIN).fit(X, Y, group="query")
 
 
-@pytest.mark.parametrize("objective", ["lambdarank", "rank_xendcg", "query_rmse", "pair_logit", "yetirank"])
+@pytest.mark.parametrize(
+    "objective", ["lambdarank", "rank_xendcg", "query_rmse", "pair_logit", "yetirank"]
+)
 def test_shuffled_rows_have_the_same_trees(objective: str) -> None:
-    """The law of ranking: the order of rows in a group changes no byte of the trees; labels are sorted in the file."""
+    """The law of ranking: the order of rows in a group changes no byte of the trees;
+    labels are sorted in the file.
+    """
     first = np.lexsort((-Y, GROUP))
     shuffled = first.copy()
     rng = np.random.default_rng(1)
@@ -93,7 +126,9 @@ def test_shuffled_rows_have_the_same_trees(objective: str) -> None:
         mine = np.flatnonzero(GROUP[first] == one)
         shuffled[mine] = rng.permutation(first[mine])
     models = [
-        SapwoodRanker(objective=objective, **PLAIN).fit(X[order], Y[order], GROUP[order]).booster_
+        SapwoodRanker(objective=objective, **PLAIN)
+        .fit(X[order], Y[order], GROUP[order])
+        .booster_
         for order in (first, shuffled)
     ]
     for name in ("column", "threshold", "value", "gain", "cover"):
@@ -103,14 +138,19 @@ def test_shuffled_rows_have_the_same_trees(objective: str) -> None:
 def test_weights_of_groups_are_weights_of_their_rows() -> None:
     numbers = np.unique(GROUP, return_inverse=True)[1]
     first = list(dict.fromkeys(numbers.tolist()))
-    share = np.random.default_rng(2).integers(1, 4, len(first)).astype(float)  # by order of first rows
+    # by order of first rows
+    share = np.random.default_rng(2).integers(1, 4, len(first)).astype(float)
     by_row = share[np.argsort(first)][numbers]
     wanted = SapwoodRanker(**PLAIN).fit(X, Y, GROUP, by_row).predict(X)
     assert (wanted != SCORE).any()
     assert (SapwoodRanker(**PLAIN).fit(X, Y, GROUP, share).predict(X) == wanted).all()
-    assert (SapwoodRanker(**PLAIN).fit(X, Y, GROUP, group_weight=share).predict(X) == wanted).all()
+    assert (
+        SapwoodRanker(**PLAIN).fit(X, Y, GROUP, group_weight=share).predict(X) == wanted
+    ).all()
     named = dict(zip(dict.fromkeys(GROUP.tolist()), share, strict=True))
-    assert (SapwoodRanker(**PLAIN).fit(X, Y, GROUP, group_weight=named).predict(X) == wanted).all()
+    assert (
+        SapwoodRanker(**PLAIN).fit(X, Y, GROUP, group_weight=named).predict(X) == wanted
+    ).all()
 
 
 def test_a_group_of_weight_0_is_not_there() -> None:
@@ -121,7 +161,11 @@ def test_a_group_of_weight_0_is_not_there() -> None:
     one_row = np.ones(len(X))
     one_row[7] = 0
     wanted = SapwoodRanker(**PLAIN).fit(X, Y, GROUP, one_row).booster_
-    alone = SapwoodRanker(**PLAIN).fit(np.delete(X, 7, 0), np.delete(Y, 7), np.delete(GROUP, 7)).booster_
+    alone = (
+        SapwoodRanker(**PLAIN)
+        .fit(np.delete(X, 7, 0), np.delete(Y, 7), np.delete(GROUP, 7))
+        .booster_
+    )
     np.testing.assert_array_equal(wanted.trees.value, alone.trees.value)
 
 
@@ -133,9 +177,15 @@ def test_pairs_of_the_user() -> None:
     score = model.predict(X)
     assert (score[pairs[:, 0]] > score[pairs[:, 1]]).mean() > 0.75
     share = np.ones(len(pairs))
-    assert (SapwoodRanker(**PLAIN).fit(X, Y, pairs=pairs, pairs_weight=share).predict(X) == score).all()
+    assert (
+        SapwoodRanker(**PLAIN).fit(X, Y, pairs=pairs, pairs_weight=share).predict(X)
+        == score
+    ).all()
     share[::2] = 3
-    assert (SapwoodRanker(**PLAIN).fit(X, Y, pairs=pairs, pairs_weight=share).predict(X) != score).any()
+    assert (
+        SapwoodRanker(**PLAIN).fit(X, Y, pairs=pairs, pairs_weight=share).predict(X)
+        != score
+    ).any()
     with pytest.raises(DataError, match="two groups"):
         SapwoodRanker(**PLAIN).fit(X, Y, GROUP, pairs=pairs)
     with pytest.raises(ParameterError, match="pair_logit"):
@@ -147,33 +197,50 @@ def test_pairs_of_the_user() -> None:
 def test_the_bias_of_positions_is_learned() -> None:
     """Clicks fall with the position; rows that were shown first are not better."""
     rng = np.random.default_rng(6)
-    n, size = 6000, 10
-    table, group, position = rng.normal(size=(n, 3)), np.arange(n) // size, np.arange(n) % size
+    n = 6000
+    size = 10
+    table = rng.normal(size=(n, 3))
+    group = np.arange(n) // size
+    position = np.arange(n) % size
     table[:, 2] = position + rng.normal(0, 2.0, n)  # a column that knows the position
-    clicked = (rng.random(n) < 1 / (1 + np.exp(-(2 * table[:, 0] - 0.6 * position)))).astype(float)
+    clicked = (
+        rng.random(n) < 1 / (1 + np.exp(-(2 * table[:, 0] - 0.6 * position)))
+    ).astype(float)
     fresh = rng.normal(size=(2000, 3)) * [1, 1, 0] + [0, 0, 4.5]
     fresh[:, 2] += rng.uniform(-4.5, 4.5, 2000)
     slopes = []
     for more in ({}, {"position": position}):
-        model = SapwoodRanker(objective="lambdarank", n_estimators=60, max_leaves=8).fit(table, clicked, group, **more)
+        model = SapwoodRanker(
+            objective="lambdarank", n_estimators=60, max_leaves=8
+        ).fit(table, clicked, group, **more)
         score = model.predict(fresh)
-        slopes.append(np.polyfit(fresh[:, 2], score, 1)[0] / np.polyfit(fresh[:, 0], score, 1)[0])
+        slopes.append(
+            np.polyfit(fresh[:, 2], score, 1)[0] / np.polyfit(fresh[:, 0], score, 1)[0]
+        )
     assert slopes[0] < -0.2
     assert abs(slopes[1]) < abs(slopes[0]) / 3
     with pytest.raises(ParameterError, match="position"):
-        SapwoodRanker(objective="query_rmse", **PLAIN).fit(X, Y, GROUP, position=np.zeros(len(X)))
+        SapwoodRanker(objective="query_rmse", **PLAIN).fit(
+            X, Y, GROUP, position=np.zeros(len(X))
+        )
     with pytest.raises(ParameterError, match="give position"):
         SapwoodRanker(position_bias_regularization=1.0, **PLAIN).fit(X, Y, GROUP)
 
 
 def test_validation_sets_have_groups() -> None:
     more = {"early_stopping_rounds": 5, **PLAIN}
-    model = SapwoodRanker(eval_at=[1, 3], **more).fit(X, Y, GROUP, eval_set=[(X, Y)], eval_group=[GROUP])
+    model = SapwoodRanker(eval_at=[1, 3], **more).fit(
+        X, Y, GROUP, eval_set=[(X, Y)], eval_group=[GROUP]
+    )
     assert list(model.evals_result_["valid"]) == ["ndcg@1", "ndcg@3"]
-    again = SapwoodRanker(eval_at=[1, 3], **more).fit(X, Y, GROUP, X_val=X, y_val=Y, group_val=GROUP)
+    again = SapwoodRanker(eval_at=[1, 3], **more).fit(
+        X, Y, GROUP, X_val=X, y_val=Y, group_val=GROUP
+    )
     assert again.evals_result_ == model.evals_result_
     kept = model.best_iteration_
-    assert model.evals_result_["valid"]["ndcg@1"][kept - 1] == metric.ndcg(Y, model.predict(X), group=GROUP, at=1)
+    assert model.evals_result_["valid"]["ndcg@1"][kept - 1] == metric.ndcg(
+        Y, model.predict(X), group=GROUP, at=1
+    )
     with pytest.raises(DataError, match="eval_group"):
         SapwoodRanker(**more).fit(X, Y, GROUP, eval_set=(X.copy(), Y))
 
@@ -197,31 +264,70 @@ def test_whole_groups_are_held_out_sampled_and_dealt_to_folds() -> None:
 
 
 def test_groups_by_the_names_of_the_peers() -> None:
-    whole = SapwoodRanker(objective="lambdarank", **PLAIN).fit(X, Y, group=GROUP).booster_.to_bytes()
+    whole = (
+        SapwoodRanker(objective="lambdarank", **PLAIN)
+        .fit(X, Y, group=GROUP)
+        .booster_.to_bytes()
+    )
     for name in ("qid", "group_id"):
-        assert SapwoodRanker(objective="lambdarank", **PLAIN).fit(X, Y, **{name: GROUP}).booster_.to_bytes() == whole
+        assert (
+            SapwoodRanker(objective="lambdarank", **PLAIN)
+            .fit(X, Y, **{name: GROUP})
+            .booster_.to_bytes()
+            == whole
+        )
     top = int(Y.max()) + 1
-    listed = SapwoodRanker(objective="lambdarank", label_gain=[2**k - 1 for k in range(top)], **PLAIN)
-    plain = SapwoodRanker(objective="lambdarank", label_gain="exp", **PLAIN).fit(X, Y, GROUP).predict(X)
+    listed = SapwoodRanker(
+        objective="lambdarank", label_gain=[2**k - 1 for k in range(top)], **PLAIN
+    )
+    plain = (
+        SapwoodRanker(objective="lambdarank", label_gain="exp", **PLAIN)
+        .fit(X, Y, GROUP)
+        .predict(X)
+    )
     assert (listed.fit(X, Y, GROUP).predict(X) == plain).all()
 
 
 def test_names_of_the_peers() -> None:
     names: dict[str, dict[str, Any]] = {
-        "lightgbm": {"objective": "lambdarank", "lambdarank_truncation_level": 12, "lambdarank_norm": False},
-        "xgboost": {"objective": "rank:ndcg", "lambdarank_num_pair_per_sample": 12, "ranking_norm": "none"},
+        "lightgbm": {
+            "objective": "lambdarank",
+            "lambdarank_truncation_level": 12,
+            "lambdarank_norm": False,
+        },
+        "xgboost": {
+            "objective": "rank:ndcg",
+            "lambdarank_num_pair_per_sample": 12,
+            "ranking_norm": "none",
+        },
         "catboost": {"objective": "LambdaMart:metric=ndcg;top=12;norm=false"},
-        "ours": {"objective": "lambdarank", "truncation_level": 12, "ranking_norm": "none"},
+        "ours": {
+            "objective": "lambdarank",
+            "truncation_level": 12,
+            "ranking_norm": "none",
+        },
     }
     data = sapwood.Dataset(X, Y, group=GROUP)
-    found = {name: sapwood.train({**own, **PLAIN}, data).predict(X) for name, own in names.items()}
+    found = {
+        name: sapwood.train({**own, **PLAIN}, data).predict(X)
+        for name, own in names.items()
+    }
     for name, prediction in found.items():
         assert (prediction == found["ours"]).all(), name
     by_map = sapwood.train({"objective": "rank:map", **PLAIN}, data)
     assert by_map.params["ranking_metric"] == "map"
-    yeti = sapwood.train({"objective": "YetiRank:mode=NDCG;permutations=3;num_neighbors=2", **PLAIN}, data)
-    assert (yeti.params["noisy_permutations"], yeti.params["ranking_metric"]) == (3, "ndcg")
-    assert sapwood.train({"objective": "rank_xendcg", "eval_metric": "NDCG:top=5;type=Exp", **PLAIN}, data)
+    yeti = sapwood.train(
+        {"objective": "YetiRank:mode=NDCG;permutations=3;num_neighbors=2", **PLAIN},
+        data,
+    )
+    assert (yeti.params["noisy_permutations"], yeti.params["ranking_metric"]) == (
+        3,
+        "ndcg",
+    )
+    assert sapwood.train(
+        {"objective": "rank_xendcg", "eval_metric": "NDCG:top=5;type=Exp", **PLAIN},
+        data,
+    )
 
 
 @pytest.mark.parametrize(
@@ -249,14 +355,29 @@ def test_degenerate_data() -> None:
             warnings.simplefilter("ignore", UserWarning)
             return SapwoodRanker(**{**PLAIN, **more}).fit(X, y, group).predict(X)
 
-    for objective in ("lambdarank", "rank_xendcg", "query_rmse", "pair_logit", "yetirank"):
-        assert fit(X, Y, np.full(len(X), "one"), objective=objective).std() > 0  # one group
-        assert not fit(X, Y, np.arange(len(X)), objective=objective).any()  # groups of one row
-        assert np.isfinite(fit(X, np.full(len(X), 2.0), GROUP, objective=objective)).all()  # equal labels
-        assert fit(X, Y / 4, GROUP, objective=objective).std() > 0  # labels that are not whole
+    for objective in (
+        "lambdarank",
+        "rank_xendcg",
+        "query_rmse",
+        "pair_logit",
+        "yetirank",
+    ):
+        # one group
+        assert fit(X, Y, np.full(len(X), "one"), objective=objective).std() > 0
+        # groups of one row
+        assert not fit(X, Y, np.arange(len(X)), objective=objective).any()
+        # equal labels
+        assert np.isfinite(
+            fit(X, np.full(len(X), 2.0), GROUP, objective=objective)
+        ).all()
+        # labels that are not whole
+        assert fit(X, Y / 4, GROUP, objective=objective).std() > 0
         doubled = np.repeat(np.arange(len(X)), 2)
-        assert np.isfinite(fit(X[doubled], Y[doubled], GROUP[doubled], objective=objective)).all()
-    assert fit(X, Y + 30, GROUP).std() > 0  # labels too large for 2^label have the gain of the label
+        assert np.isfinite(
+            fit(X[doubled], Y[doubled], GROUP[doubled], objective=objective)
+        ).all()
+    # labels too large for 2^label have the gain of the label
+    assert fit(X, Y + 30, GROUP).std() > 0
     with pytest.raises(DataError, match="label -1 in row"):
         fit(X, Y - 1, GROUP)
     with pytest.raises(DataError, match="needs groups"):
@@ -279,26 +400,35 @@ def test_an_automatic_fit_is_the_mean_of_losses_and_folds() -> None:
 
 
 def test_an_automatic_fit_takes_losses_that_suit_the_groups() -> None:
-    def names(sizes: list[int], quality: str = "balanced", large: bool = False, **given: Any) -> list[str]:
+    def names(
+        sizes: list[int], quality: str = "balanced", large: bool = False, **given: Any
+    ) -> list[str]:
         return [one.name for one in candidates(given, np.array(sizes), quality, large)]
 
     assert names([20] * 30) == ["pair_logit", "squared_error"]
-    assert names([100_000]) == ["lambdarank", "squared_error"]  # pairs of all rows would be too many
+    # pairs of all rows would be too many
+    assert names([100_000]) == ["lambdarank", "squared_error"]
     assert names([20] * 30, "fast") == ["pair_logit"]
     assert names([20] * 30, large=True) == ["lambdarank"]
     assert names([100_000], objective="pair_logit") == ["pair_logit"]
 
 
 def test_other_losses_do_not_take_parameters_of_ranking() -> None:
-    with pytest.raises(ParameterError, match="'truncation_level'; it is for SapwoodRanker"):
+    with pytest.raises(
+        ParameterError, match="'truncation_level'; it is for SapwoodRanker"
+    ):
         sapwood.SapwoodRegressor(truncation_level=3)
     with pytest.raises(ParameterError, match="lambdarank"):
-        sapwood.train({"truncation_level": 3, "objective": "squared_error"}, sapwood.Dataset(X, Y))
+        sapwood.train(
+            {"truncation_level": 3, "objective": "squared_error"}, sapwood.Dataset(X, Y)
+        )
 
 
 def test_chunks_and_threads_change_no_byte() -> None:
     params = {"objective": "yetirank", **PLAIN}
-    whole = sapwood.train({**params, "n_jobs": 1}, sapwood.Dataset(X, Y, group=GROUP)).to_bytes()
+    whole = sapwood.train(
+        {**params, "n_jobs": 1}, sapwood.Dataset(X, Y, group=GROUP)
+    ).to_bytes()
     for ends in ([0, 5, 900], [0, 300, 301, 900]):
         parts = [(X[a:b], Y[a:b]) for a, b in pairwise(ends)]
         for n_jobs in (2, 3, 7):
@@ -312,24 +442,36 @@ def test_chunks_and_threads_change_no_byte() -> None:
         ([0.0, 0.0, np.nan, 1.0], "no value in row 2"),
         (np.array(["a", "a", None, "b"], object), "no value in row 2"),
         (np.array(["a", "a", 1, 2], object), "cannot be compared"),
-        (np.array(["2024-01-01", "NaT", "2024-01-01", "2024-01-02"], "datetime64[D]"), "no value in row 1"),
+        (
+            np.array(
+                ["2024-01-01", "NaT", "2024-01-01", "2024-01-02"], "datetime64[D]"
+            ),
+            "no value in row 1",
+        ),
     ],
 )
 def test_rows_without_a_group_are_refused(names, message) -> None:
     with pytest.raises(DataError, match=message):
-        SapwoodRanker(n_estimators=2).fit(np.arange(8.0).reshape(4, 2), [0, 1, 0, 1], group=names)
+        SapwoodRanker(n_estimators=2).fit(
+            np.arange(8.0).reshape(4, 2), [0, 1, 0, 1], group=names
+        )
 
 
 def test_an_arrow_table_with_its_groups() -> None:
     table = pa.table({"a": X[:, 0], "b": X[:, 1], "q": GROUP})
     model = SapwoodRanker(**PLAIN).fit(table, Y, group="q")
-    assert np.array_equal(model.predict(table), model.predict(table.drop_columns(["q"])))
+    assert np.array_equal(
+        model.predict(table), model.predict(table.drop_columns(["q"]))
+    )
     assert model.score(table, Y) == model.score(table, Y, qid=GROUP) > 0.5
 
 
 def test_what_was_chosen_is_said_truly() -> None:
     said = str(SapwoodRanker(quality="fast").fit(X, Y, GROUP).chosen_)
-    assert "each of 900 rows was held out from 1 of 3 models" in said and "each row is in 2 of them" in said
+    assert (
+        "each of 900 rows was held out from 1 of 3 models" in said
+        and "each row is in 2 of them" in said
+    )
 
 
 def test_pairs_alone() -> None:
@@ -342,8 +484,13 @@ def test_pairs_alone() -> None:
 
 
 @pytest.mark.parametrize("params", [{}, PLAIN], ids=["automatic", "plain"])
-@pytest.mark.parametrize(("label", "group"), [(np.zeros(900), GROUP), (np.ones(900), GROUP), (Y, np.arange(900) + 5)])
-def test_nothing_to_rank_is_said(params: dict[str, Any], label: Any, group: Any) -> None:
+@pytest.mark.parametrize(
+    ("label", "group"),
+    [(np.zeros(900), GROUP), (np.ones(900), GROUP), (Y, np.arange(900) + 5)],
+)
+def test_nothing_to_rank_is_said(
+    params: dict[str, Any], label: Any, group: Any
+) -> None:
     with pytest.warns(UserWarning, match="no group has rows of different labels"):
         assert not SapwoodRanker(**params).fit(X, label, group).predict(X).any()
 
@@ -357,18 +504,29 @@ def test_arguments_that_are_refused() -> None:
         SapwoodRanker(objective="zzz").fit(X, Y, GROUP)
     with pytest.raises(NotFittedError):
         SapwoodRanker().score(X, Y, GROUP)
-    for asked, words in (({"gain": "bad"}, "gain='bad'"), ({"at": 0}, "at=0"), ({"at": [1, 3]}, "at=")):
+    for asked, words in (
+        ({"gain": "bad"}, "gain='bad'"),
+        ({"at": 0}, "at=0"),
+        ({"at": [1, 3]}, "at="),
+    ):
         with pytest.raises(ParameterError, match=words):
             metric.ndcg(Y, SCORE, group=GROUP, **asked)
     with pytest.raises(DataError, match="predict_dist"):
         metric.nll(Y, SCORE)
-    given = SapwoodRanker(label_gain="0,1,3,7,15", **PLAIN).fit(X, Y, GROUP)  # LightGBM's list in a string
+    # LightGBM's list in a string
+    given = SapwoodRanker(label_gain="0,1,3,7,15", **PLAIN).fit(X, Y, GROUP)
     assert given.booster_.params["label_gain"] == [0, 1, 3, 7, 15]
 
 
-@pytest.mark.parametrize("given", [{"has_time": True}, {"validation_fraction": 0.3}], ids=str)
-def test_an_automatic_fit_refuses_how_single_trainings_hold_groups_out(given: dict[str, Any]) -> None:
-    with pytest.raises(ParameterError, match="is not for an automatic fit of a ranking"):
+@pytest.mark.parametrize(
+    "given", [{"has_time": True}, {"validation_fraction": 0.3}], ids=str
+)
+def test_an_automatic_fit_refuses_how_single_trainings_hold_groups_out(
+    given: dict[str, Any],
+) -> None:
+    with pytest.raises(
+        ParameterError, match="is not for an automatic fit of a ranking"
+    ):
         SapwoodRanker(quality="fast", **given).fit(X, Y, GROUP)
 
 
@@ -377,7 +535,9 @@ def test_an_automatic_fit_keeps_its_time() -> None:
     assert {one.rounds for one in model.chosen_.tried} == {1}
 
 
-def test_an_automatic_fit_prints_what_it_tries_and_refuses_a_checkpoint(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_automatic_fit_prints_what_it_tries_and_refuses_a_checkpoint(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     SapwoodRanker(quality="fast", verbose=1).fit(X, Y, GROUP)
     assert len(capsys.readouterr().out.splitlines()) == 3  # a line for each fold
     with pytest.raises(ParameterError, match="checkpoint follows a single training"):

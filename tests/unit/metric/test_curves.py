@@ -13,7 +13,9 @@ p = np.round(np.clip(0.3 * y + rng.random(400) * 0.7, 0, 1), 2)  # with ties
 
 
 def test_roc_is_scikit_learn_s() -> None:
-    for ours, other in zip(curves.roc(y, p), theirs.roc_curve(y, p, drop_intermediate=False), strict=True):
+    for ours, other in zip(
+        curves.roc(y, p), theirs.roc_curve(y, p, drop_intermediate=False), strict=True
+    ):
         np.testing.assert_allclose(ours, other)
 
 
@@ -37,11 +39,17 @@ def test_calibration_counts_every_row_once() -> None:
 
 def test_wilson() -> None:
     low, high = curves.wilson([0, 5], [10, 10])  # as R's prop.test(correct=FALSE)
-    np.testing.assert_allclose([low, high], [[0, 0.236593], [0.277533, 0.763407]], atol=1e-6)
+    np.testing.assert_allclose(
+        [low, high], [[0, 0.236593], [0.277533, 0.763407]], atol=1e-6
+    )
 
 
 def test_confusion() -> None:
-    assert curves.confusion([0, 1, 1, 2], [0, 1, 2, 2], 3).tolist() == [[1, 0, 0], [0, 1, 1], [0, 0, 1]]
+    assert curves.confusion([0, 1, 1, 2], [0, 1, 2, 2], 3).tolist() == [
+        [1, 0, 0],
+        [0, 1, 1],
+        [0, 0, 1],
+    ]
 
 
 @pytest.mark.parametrize("bad", [np.zeros(400), np.full(400, 2.0), y[:10]])

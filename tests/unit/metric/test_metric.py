@@ -1,4 +1,6 @@
-"""Metrics: by hand, against scikit-learn, laws of order and repetition, names, parameters and callables."""
+"""Metrics: by hand, against scikit-learn, laws of order and repetition, names,
+parameters and callables.
+"""
 
 import math
 from collections.abc import Callable
@@ -53,7 +55,8 @@ def rows(link: str, n: int, seed: int = 3) -> tuple[Any, Any]:
         ("mse", [1, 2], [1, 4], [3, 1], 1.0),
         ("mae", [1, 2], [0, 4], None, 1.5),
         ("mae", [1, 2], [0, 4], [1, 0], 1.0),
-        ("mape", [4, -4, 0.5], [5, -2, 0], None, (1 / 4 + 2 / 4 + 0.5) / 3),  # a label within -1..1 counts as 1
+        # a label within -1..1 counts as 1
+        ("mape", [4, -4, 0.5], [5, -2, 0], None, (1 / 4 + 2 / 4 + 0.5) / 3),
         ("r2", [1, 2, 3], [2, 2, 2], None, 0.0),
         ("r2", [1, 2, 3], [1, 2, 4], None, 0.5),
         ("rmsle", [0, math.e - 1], [0, math.e**3 - 1], None, math.sqrt(2)),
@@ -65,11 +68,29 @@ def rows(link: str, n: int, seed: int = 3) -> tuple[Any, Any]:
         ("poisson", [0, 0], [0, 0], None, 2e-100),  # kept off 0
         ("gamma", [1, 2], [2, 1], None, 0.5),
         ("tweedie", [0, 1], [4, 4], None, 2 * (2 * 2 + (2 * 2 + 2 * 0.5 - 4)) / 2),
-        ("logloss", Y, P, None, -(math.log(0.9) + math.log(0.4) + math.log(0.5) + math.log(0.8)) / 4),
+        (
+            "logloss",
+            Y,
+            P,
+            None,
+            -(math.log(0.9) + math.log(0.4) + math.log(0.5) + math.log(0.8)) / 4,
+        ),
         ("logloss", [0, 1], [1, 0], None, -math.log(1e-15)),
         ("logloss", [0.25, 1], [0.5, 1], None, math.log(2) / 2),
-        ("logloss", [0.25], [0.2], None, -(0.25 * math.log(0.2) + 0.75 * math.log(0.8))),
-        ("multi_logloss", CLASSES, SHARES, None, -(math.log(0.5) + math.log(0.25) + math.log(0.5)) / 3),
+        (
+            "logloss",
+            [0.25],
+            [0.2],
+            None,
+            -(0.25 * math.log(0.2) + 0.75 * math.log(0.8)),
+        ),
+        (
+            "multi_logloss",
+            CLASSES,
+            SHARES,
+            None,
+            -(math.log(0.5) + math.log(0.25) + math.log(0.5)) / 3,
+        ),
         ("brier", [0, 1, 0.5], [0.5, 0.5, 0.5], None, 0.5 / 3),
         ("brier", CLASSES, SHARES, None, (0.375 + 0.875 + 0.375) / 3),
         ("accuracy", Y, P, None, 0.5),  # 0.5 is class 0, the first of two equals
@@ -78,12 +99,14 @@ def rows(link: str, n: int, seed: int = 3) -> tuple[Any, Any]:
         ("accuracy", CLASSES, SHARES, None, 2 / 3),
         ("error", CLASSES, SHARES, None, 1 / 3),
         ("balanced_accuracy", Y, [0, 0, 0, 1], [1, 1, 3, 1], (1 + 1 / 4) / 2),
-        ("balanced_accuracy", [1, 1], [0.1, 0.9], None, 0.5),  # classes without rows do not count
+        # classes without rows do not count
+        ("balanced_accuracy", [1, 1], [0.1, 0.9], None, 0.5),
         ("f1", Y, P, None, 0.5),
         ("f1@0.4", Y, P, None, 4 / 5),
         ("f1", [0, 1], [0.1, 0.2], None, 0.0),
         ("f1", CLASSES, SHARES, None, (1 + 2 / 3 + 0) / 3),
-        ("f1", [0, 1], np.eye(3)[[0, 1]], None, 1.0),  # nor do those without guesses too
+        # nor do those without guesses too
+        ("f1", [0, 1], np.eye(3)[[0, 1]], None, 1.0),
         ("precision", Y, P, None, 1 / 2),
         ("precision", Y, [0, 0, 0, 0], None, 0.0),
         ("precision", CLASSES, SHARES, None, (1 + 1 / 2 + 0) / 3),
@@ -106,54 +129,90 @@ def rows(link: str, n: int, seed: int = 3) -> tuple[Any, Any]:
         ("average_precision", Y, [1, 0.6, 0.5, 0.8], [0, 1, 1, 1], (1 + 2 / 3) / 2),
     ],
 )
-def test_by_hand(name: str, y: Any, prediction: Any, weight: Any, expected: float) -> None:
-    args = np.array(y, float), np.array(prediction, float), None if weight is None else np.array(weight, float)
-    assert by_name(name)(*args) == pytest.approx(expected, rel=1e-14, abs=0)  # a few roundings of the last bit
+def test_by_hand(
+    name: str, y: Any, prediction: Any, weight: Any, expected: float
+) -> None:
+    args = (
+        np.array(y, float),
+        np.array(prediction, float),
+        None if weight is None else np.array(weight, float),
+    )
+    # a few roundings of the last bit
+    assert by_name(name)(*args) == pytest.approx(expected, rel=1e-14, abs=0)
 
 
 def test_nothing_wrong_is_a_plain_zero() -> None:
     assert math.copysign(1.0, by_name("logloss")(Y, Y, None)) == 1.0
 
 
-def guessed(function: Callable[..., float], threshold: float = 0.5, **options: Any) -> Callable[..., float]:
+def guessed(
+    function: Callable[..., float], threshold: float = 0.5, **options: Any
+) -> Callable[..., float]:
     """A metric of scikit-learn that wants classes."""
 
     def measured(y: Any, p: Any, **weight: Any) -> float:
-        return function(y, p.argmax(1) if p.ndim == 2 else (p > threshold) * 1.0, **options, **weight)
+        return function(
+            y,
+            p.argmax(1) if p.ndim == 2 else (p > threshold) * 1.0,
+            **options,
+            **weight,
+        )
 
     return measured
 
 
 def expected_squares(y: Any, p: Any, sample_weight: Any = None) -> float:
-    """scikit-learn has no expectile loss; this is the one XGBoost and CatBoost measure."""
-    return float(np.average(np.where(y > p, 0.8, 0.2) * (y - p) ** 2, weights=sample_weight))
+    """scikit-learn has no expectile loss; this is the one XGBoost and CatBoost
+    measure.
+    """
+    return float(
+        np.average(np.where(y > p, 0.8, 0.2) * (y - p) ** 2, weights=sample_weight)
+    )
 
 
 def small_errors(y: Any, p: Any, sample_weight: Any = None) -> float:
     """scikit-learn has no metric of Huber's loss; this is the one of its boosting."""
     size = np.abs(y - p)
-    return float(np.average(np.where(size <= 1.5, size**2 / 2, 1.5 * (size - 0.75)), weights=sample_weight))
+    return float(
+        np.average(
+            np.where(size <= 1.5, size**2 / 2, 1.5 * (size - 0.75)),
+            weights=sample_weight,
+        )
+    )
 
 
 def shares_of_both(y: Any, p: Any, sample_weight: Any = None) -> float:
-    """scikit-learn has no symmetric percentage error; this is a hundredth of CatBoost's."""
-    return float(np.average(2 * np.abs(y - p) / (np.abs(y) + np.abs(p)), weights=sample_weight))
+    """scikit-learn has no symmetric percentage error; this is a hundredth of
+    CatBoost's.
+    """
+    return float(
+        np.average(2 * np.abs(y - p) / (np.abs(y) + np.abs(p)), weights=sample_weight)
+    )
 
 
 def middle(y: Any, p: Any, sample_weight: Any = None) -> float:
-    """The least error that half of the weight does not exceed; scikit-learn's weights change with its versions."""
+    """The least error that half of the weight does not exceed; scikit-learn's weights
+    change with its versions.
+    """
     if sample_weight is None:
         return float(sk.median_absolute_error(y, p))
-    size, order = np.abs(y - p), np.argsort(np.abs(y - p))
+    size = np.abs(y - p)
+    order = np.argsort(np.abs(y - p))
     below = np.cumsum(sample_weight[order])
     return float(size[order][np.argmax(below >= below[-1] / 2)])
 
 
 def precisions(y: Any, p: Any, sample_weight: Any = None) -> float:
-    return float(sk.average_precision_score(y[:, None] == [0, 1, 2], p, sample_weight=sample_weight))
+    return float(
+        sk.average_precision_score(
+            y[:, None] == [0, 1, 2], p, sample_weight=sample_weight
+        )
+    )
 
 
-def with_options(function: Callable[..., float], **options: Any) -> Callable[..., float]:
+def with_options(
+    function: Callable[..., float], **options: Any
+) -> Callable[..., float]:
     return lambda y, p, **weight: function(y, p, **options, **weight)
 
 
@@ -161,7 +220,8 @@ ORACLES: list[tuple[str, str, Callable[..., float]]] = [
     ("rmse", "identity", sk.root_mean_squared_error),
     ("mse", "identity", sk.mean_squared_error),
     ("mae", "identity", sk.mean_absolute_error),
-    ("mape", "identity", sk.mean_absolute_percentage_error),  # the same for labels of 1 or more
+    # the same for labels of 1 or more
+    ("mape", "identity", sk.mean_absolute_percentage_error),
     ("r2", "identity", sk.r2_score),
     ("rmsle", "expm1", sk.root_mean_squared_log_error),
     ("msle", "exp", sk.mean_squared_log_error),
@@ -205,13 +265,22 @@ ORACLES: list[tuple[str, str, Callable[..., float]]] = [
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-@pytest.mark.parametrize(("name", "link", "oracle"), ORACLES, ids=[f"{name}-{link}" for name, link, _ in ORACLES])
-def test_scikit_learn_agrees(name: str, link: str, oracle: Callable[..., float], weighted: bool) -> None:
+@pytest.mark.parametrize(
+    ("name", "link", "oracle"),
+    ORACLES,
+    ids=[f"{name}-{link}" for name, link, _ in ORACLES],
+)
+def test_scikit_learn_agrees(
+    name: str, link: str, oracle: Callable[..., float], weighted: bool
+) -> None:
     y, prediction = rows(link, 400)
     weight = np.random.default_rng(5).gamma(1.0, 1.0, 400) if weighted else None
-    # Their float sums round 400 times, 1e-16 each; a correlation or a deviance is a difference of such sums.
+    # Their float sums round 400 times, 1e-16 each; a correlation or a deviance is a
+    # difference of such sums.
     expected = oracle(y, prediction, sample_weight=weight)
-    assert by_name(name, link)(y, prediction, weight) == pytest.approx(expected, rel=1e-12, abs=0)
+    assert by_name(name, link)(y, prediction, weight) == pytest.approx(
+        expected, rel=1e-12, abs=0
+    )
 
 
 def test_every_metric_has_an_oracle() -> None:
@@ -225,7 +294,11 @@ def test_every_metric_has_an_oracle() -> None:
         ("r2", "identity", sk.r2_score),
         ("pinball@0.9", "exp", with_options(sk.mean_pinball_loss, alpha=0.9)),
         ("auc", "sigmoid", sk.roc_auc_score),
-        ("f1@0.3", "sigmoid", lambda y, p, **weight: sk.f1_score(y, p > 0.3, average="macro", **weight)),
+        (
+            "f1@0.3",
+            "sigmoid",
+            lambda y, p, **weight: sk.f1_score(y, p > 0.3, average="macro", **weight),
+        ),
     ],
 )
 def test_labels_of_several_columns_have_the_mean_of_their_metrics(
@@ -236,14 +309,24 @@ def test_labels_of_several_columns_have_the_mean_of_their_metrics(
     weight = np.random.default_rng(5).random(200)
     one = by_name(name, link)
     expected = oracle(y, prediction, sample_weight=weight)
-    assert one(y, prediction, weight) == pytest.approx(expected, rel=1e-12, abs=0)  # their sums round 200 times
-    assert one(y[:, :1], prediction[:, 0], weight) == one(y[:, 0], prediction[:, 0], weight)
+    # their sums round 200 times
+    assert one(y, prediction, weight) == pytest.approx(expected, rel=1e-12, abs=0)
+    assert one(y[:, :1], prediction[:, 0], weight) == one(
+        y[:, 0], prediction[:, 0], weight
+    )
 
 
 @pytest.mark.parametrize(("name", "link"), EVERY)
-def test_the_order_of_rows_and_how_often_they_are_written_do_not_matter(name: str, link: str) -> None:
+def test_the_order_of_rows_and_how_often_they_are_written_do_not_matter(
+    name: str, link: str
+) -> None:
     one = by_name(name, link)
-    y, prediction = rows("sigmoid" if name in ("auc", "average_precision") and link == "identity" else link, 500)
+    y, prediction = rows(
+        "sigmoid"
+        if name in ("auc", "average_precision") and link == "identity"
+        else link,
+        500,
+    )
     rng = np.random.default_rng(3)
     order = rng.permutation(500)
     real = rng.random(500) + 0.1
@@ -251,7 +334,9 @@ def test_the_order_of_rows_and_how_often_they_are_written_do_not_matter(name: st
     assert one(y, prediction, real) == one(y[order], prediction[order], real[order])
     whole = rng.integers(0, 4, 500)
     repeated = np.repeat(np.arange(500), whole)
-    assert one(y, prediction, whole.astype(float)) == one(y[repeated], prediction[repeated], None)
+    assert one(y, prediction, whole.astype(float)) == one(
+        y[repeated], prediction[repeated], None
+    )
 
 
 @pytest.mark.parametrize("name", metric.METRICS)
@@ -259,59 +344,174 @@ def test_the_order_of_rows_and_how_often_they_are_written_do_not_matter(name: st
 @settings(max_examples=examples(20), deadline=None)
 def test_repetition_and_order_on_a_few_rows(name: str, data: st.DataObject) -> None:
     n = data.draw(st.integers(6, 12))
-    y, prediction = rows(metric.METRICS[name].links[-1], n, data.draw(st.integers(0, 1000)))
-    counts = np.array(data.draw(st.lists(st.integers(1, 2**20), min_size=n, max_size=n)))
+    y, prediction = rows(
+        metric.METRICS[name].links[-1], n, data.draw(st.integers(0, 1000))
+    )
+    counts = np.array(
+        data.draw(st.lists(st.integers(1, 2**20), min_size=n, max_size=n))
+    )
     order = np.array(data.draw(st.permutations(range(n))))
     one = metric.METRICS[name]
     value = one(y, prediction, counts.astype(float))
     assert value == one(y[order], prediction[order], counts[order].astype(float))
-    split = np.append(np.arange(n), np.arange(n))  # every row in two parts that weigh as much
+    # every row in two parts that weigh as much
+    split = np.append(np.arange(n), np.arange(n))
     part = counts // 2
-    assert value == one(y[split], prediction[split], np.append(part, counts - part).astype(float))
+    assert value == one(
+        y[split], prediction[split], np.append(part, counts - part).astype(float)
+    )
 
 
 @pytest.mark.parametrize(("name", "link"), EVERY)
 def test_the_direction_is_the_one_of_better_predictions(name: str, link: str) -> None:
     one = by_name(name, link)
     if link in metric.CLASSES:
-        y, good, bad = CLASSES, np.eye(3)[[0, 2, 1]], np.eye(3)[[1, 1, 0]]
+        y = CLASSES
+        good = np.eye(3)[[0, 2, 1]]
+        bad = np.eye(3)[[1, 1, 0]]
     elif link in metric.VALUE and name not in ("auc", "average_precision"):
-        y, good, bad = Y + 1, Y + 1, Y + 2
+        y = Y + 1
+        good = Y + 1
+        bad = Y + 2
     else:
-        y, good, bad = Y, np.array([0.0, 0.0, 1.0, 1.0]), np.array([1.0, 1.0, 0.0, 0.0])
+        y = Y
+        good = np.array([0.0, 0.0, 1.0, 1.0])
+        bad = np.array([1.0, 1.0, 0.0, 0.0])
     assert (one(y, good, None) > one(y, bad, None)) == one.higher_is_better
 
 
 @pytest.mark.parametrize(
     ("name", "y", "prediction", "weight", "message"),
     [
-        ("auc", [1, 1, 1], [0.5, 0.5, 0.5], None, "auc needs validation rows of every class; add some"),
-        ("auc", [1, 1, 0], [0.5, 0.5, 0.5], [1, 1, 0], "auc needs validation rows of every class"),
-        ("auc", [0, 1], np.full((2, 3), 1 / 3), None, "auc needs validation rows of every class"),
-        ("average_precision", [0, 0], [0.5, 0.4], None, "average_precision needs validation rows of class 1"),
-        ("f1", [0, 0], [0.1, 0.9], None, "f1 needs validation rows of class 1; add some or choose another eval_metric"),
-        ("f1", [[0, 0], [1, 0]], [[0.1, 0.9], [0.9, 0.1]], None, "f1 needs validation rows of class 1"),
-        ("mcc", [1, 1, 0], [0.1, 0.9, 0.5], [1, 1, 0], "mcc needs validation rows of two classes"),
-        ("mcc", [2, 2], np.eye(3)[:2], None, "mcc needs validation rows of two classes"),
-        ("rmse", [1, 2], [np.nan, 2], None, "rmse cannot be measured: only finite values can be summed; check"),
+        (
+            "auc",
+            [1, 1, 1],
+            [0.5, 0.5, 0.5],
+            None,
+            "auc needs validation rows of every class; add some",
+        ),
+        (
+            "auc",
+            [1, 1, 0],
+            [0.5, 0.5, 0.5],
+            [1, 1, 0],
+            "auc needs validation rows of every class",
+        ),
+        (
+            "auc",
+            [0, 1],
+            np.full((2, 3), 1 / 3),
+            None,
+            "auc needs validation rows of every class",
+        ),
+        (
+            "average_precision",
+            [0, 0],
+            [0.5, 0.4],
+            None,
+            "average_precision needs validation rows of class 1",
+        ),
+        (
+            "f1",
+            [0, 0],
+            [0.1, 0.9],
+            None,
+            "f1 needs validation rows of class 1; add some or choose another eval_metric",
+        ),
+        (
+            "f1",
+            [[0, 0], [1, 0]],
+            [[0.1, 0.9], [0.9, 0.1]],
+            None,
+            "f1 needs validation rows of class 1",
+        ),
+        (
+            "mcc",
+            [1, 1, 0],
+            [0.1, 0.9, 0.5],
+            [1, 1, 0],
+            "mcc needs validation rows of two classes",
+        ),
+        (
+            "mcc",
+            [2, 2],
+            np.eye(3)[:2],
+            None,
+            "mcc needs validation rows of two classes",
+        ),
+        (
+            "rmse",
+            [1, 2],
+            [np.nan, 2],
+            None,
+            "rmse cannot be measured: only finite values can be summed; check",
+        ),
         ("pinball@0.9", [1, 2], [np.inf, 2], None, "pinball@0.9 cannot be measured"),
-        ("logloss", [0, 5], np.eye(2), None, "logloss cannot be measured: index 5 is out of bounds"),
-        ("r2", [0.1, 0.1, 0.1], [1, 2, 3], None, "r2 needs validation labels that differ"),
-        ("r2", [1, 1, 2], [1, 2, 3], [1, 1, 0], "r2 needs validation labels that differ"),
-        ("poisson", [1, -1], [1, 1], None, "poisson needs labels of 0 or more, and validation row 1 has -1"),
-        ("gamma", [0, 1], [1, 1], None, "gamma needs labels above 0, and validation row 0 has 0"),
-        ("tweedie", [0, 1], [1, -2], None, "tweedie needs predictions of 0 or more, and validation row 1 has -2"),
+        (
+            "logloss",
+            [0, 5],
+            np.eye(2),
+            None,
+            "logloss cannot be measured: index 5 is out of bounds",
+        ),
+        (
+            "r2",
+            [0.1, 0.1, 0.1],
+            [1, 2, 3],
+            None,
+            "r2 needs validation labels that differ",
+        ),
+        (
+            "r2",
+            [1, 1, 2],
+            [1, 2, 3],
+            [1, 1, 0],
+            "r2 needs validation labels that differ",
+        ),
+        (
+            "poisson",
+            [1, -1],
+            [1, 1],
+            None,
+            "poisson needs labels of 0 or more, and validation row 1 has -1",
+        ),
+        (
+            "gamma",
+            [0, 1],
+            [1, 1],
+            None,
+            "gamma needs labels above 0, and validation row 0 has 0",
+        ),
+        (
+            "tweedie",
+            [0, 1],
+            [1, -2],
+            None,
+            "tweedie needs predictions of 0 or more, and validation row 1 has -2",
+        ),
         ("rmsle", [-1, 1], [1, 1], None, "rmsle needs labels above -1"),
         ("rmsle", [0, 1], [1, -1.5], None, "rmsle needs predictions of -1 or more"),
-        ("f1", [0.3, 1], [0.5, 1], None, "predicted classes needs labels 0 or 1 .logloss takes those between., and"),
+        (
+            "f1",
+            [0.3, 1],
+            [0.5, 1],
+            None,
+            "predicted classes needs labels 0 or 1 .logloss takes those between., and",
+        ),
         ("auc", [1, 0.3], [0.5, 1], None, "auc needs labels 0 or 1"),
         ("mae", Y, P, [0, 0, 0, 0], "positive weight"),
         ("mcc", Y, P, [0, 0, 0, 0], "positive weight"),
         ("r2", Y, P, [0, 0, 0, 0], "positive weight"),
     ],
 )
-def test_what_cannot_be_measured(name: str, y: Any, prediction: Any, weight: Any, message: str) -> None:
-    args = np.array(y, float), np.array(prediction, float), None if weight is None else np.array(weight, float)
+def test_what_cannot_be_measured(
+    name: str, y: Any, prediction: Any, weight: Any, message: str
+) -> None:
+    args = (
+        np.array(y, float),
+        np.array(prediction, float),
+        None if weight is None else np.array(weight, float),
+    )
     with pytest.raises(DataError, match=message):
         by_name(name)(*args)
 
@@ -326,18 +526,58 @@ def resolve(given: Any, link: str | None = "sigmoid") -> tuple[metric.Metric, ..
         (None, "sigmoid", ["logloss"]),
         ([], "sigmoid", ["logloss"]),
         (["AUC", "binary_error"], "sigmoid", ["auc", "error"]),
-        (["l1", "RMSE", "l2", "R2", "MAPE"], "identity", ["mae", "rmse", "mse", "r2", "mape"]),
+        (
+            ["l1", "RMSE", "l2", "R2", "MAPE"],
+            "identity",
+            ["mae", "rmse", "mse", "r2", "mape"],
+        ),
         (["mlogloss", "merror", "F1"], "softmax", ["multi_logloss", "error", "f1"]),
         (["Logloss", "MultiClass"], "one_vs_all", ["logloss", "multi_logloss"]),
-        (["gamma-nloglik", "poisson-nloglik", "tweedie-nloglik@1.2"], "exp", ["gamma", "poisson", "tweedie@1.2"]),
-        (["quantile", "Quantile:alpha=0.9", "pinball@.1"], "identity", ["pinball", "pinball@0.9", "pinball@.1"]),
-        (["Tweedie:variance_power=1.6", "Huber:delta=2"], "exp", ["tweedie@1.6", "huber@2"]),
-        (["error@0.7", "F1:proba_border=0.3", "MCC", "BrierScore"], "sigmoid", ["error@0.7", "f1@0.3", "mcc", "brier"]),
-        (["TotalF1:average=Macro", "BalancedAccuracy"], "softmax", ["f1", "balanced_accuracy"]),
-        (["neg_mean_squared_error", "neg_mean_absolute_error", "r2"], "identity", ["mse", "mae", "r2"]),
-        (["neg_log_loss", "roc_auc", "aucpr", "rmse"], "sigmoid2", ["logloss", "auc", "average_precision", "rmse"]),
-        (["Poisson_Deviance", "tweedie_deviance", "gamma_deviance"], "exp", ["poisson", "tweedie", "gamma"]),
-        (["neg_mean_poisson_deviance", "mean_tweedie_deviance"], "exp", ["poisson", "tweedie"]),
+        (
+            ["gamma-nloglik", "poisson-nloglik", "tweedie-nloglik@1.2"],
+            "exp",
+            ["gamma", "poisson", "tweedie@1.2"],
+        ),
+        (
+            ["quantile", "Quantile:alpha=0.9", "pinball@.1"],
+            "identity",
+            ["pinball", "pinball@0.9", "pinball@.1"],
+        ),
+        (
+            ["Tweedie:variance_power=1.6", "Huber:delta=2"],
+            "exp",
+            ["tweedie@1.6", "huber@2"],
+        ),
+        (
+            ["error@0.7", "F1:proba_border=0.3", "MCC", "BrierScore"],
+            "sigmoid",
+            ["error@0.7", "f1@0.3", "mcc", "brier"],
+        ),
+        (
+            ["TotalF1:average=Macro", "BalancedAccuracy"],
+            "softmax",
+            ["f1", "balanced_accuracy"],
+        ),
+        (
+            ["neg_mean_squared_error", "neg_mean_absolute_error", "r2"],
+            "identity",
+            ["mse", "mae", "r2"],
+        ),
+        (
+            ["neg_log_loss", "roc_auc", "aucpr", "rmse"],
+            "sigmoid2",
+            ["logloss", "auc", "average_precision", "rmse"],
+        ),
+        (
+            ["Poisson_Deviance", "tweedie_deviance", "gamma_deviance"],
+            "exp",
+            ["poisson", "tweedie", "gamma"],
+        ),
+        (
+            ["neg_mean_poisson_deviance", "mean_tweedie_deviance"],
+            "exp",
+            ["poisson", "tweedie"],
+        ),
         (["auc", "rmse", "multi_logloss"], None, ["auc", "rmse", "multi_logloss"]),
     ],
 )
@@ -366,11 +606,15 @@ def test_the_own_metric_of_every_objective_suits_it(objective: str) -> None:
         ("tweedie", "tweedie_power", 1.2),
     ],
 )
-def test_the_objective_brings_the_parameter_of_its_metric(name: str, field: str, value: float) -> None:
+def test_the_objective_brings_the_parameter_of_its_metric(
+    name: str, field: str, value: float
+) -> None:
     y, prediction = rows("exp", 50)
     own = by_name(name, "exp", **{field: value})
     assert own.name == name
-    assert own(y, prediction, None) == by_name(f"{name}@{value}", "exp")(y, prediction, None)
+    assert own(y, prediction, None) == by_name(f"{name}@{value}", "exp")(
+        y, prediction, None
+    )
     assert own(y, prediction, None) != by_name(name, "exp")(y, prediction, None)
     asked = by_name(f"{name}@{value}", "exp", **{field: 1.7})  # what is asked for wins
     assert asked(y, prediction, None) == own(y, prediction, None)
@@ -383,7 +627,9 @@ def test_by_value() -> None:
     by_itself, with_name = resolve([profit, ("gain", profit, True)])
     assert (by_itself.name, by_itself.higher_is_better) == ("profit", False)
     assert (with_name.name, with_name.higher_is_better) == ("gain", True)
-    assert type(with_name(Y, P, None)) is float and with_name(Y, P, None) == np.float32(0.1)
+    assert type(with_name(Y, P, None)) is float and with_name(Y, P, None) == np.float32(
+        0.1
+    )
     (own,) = metric.resolve(None, default=profit, link="identity")
     assert own.name == "profit"
 
@@ -397,20 +643,53 @@ def test_a_callable_sees_labels_of_several_columns_whole() -> None:
     ("given", "link", "message"),
     [
         ("aucc", "sigmoid", "'aucc' is unknown; did you mean 'auc'"),
-        ("TotalF1", "softmax", "'TotalF1' is unknown"),  # CatBoost's default is a mean weighted by class
-        ("pinball@0.9", "sigmoid", "'pinball@0.9' does not suit the objective; choose one of accuracy, auc, av"),
-        ("logloss", "step", "does not suit the objective; choose one of accuracy, balanced_accuracy, error, f1, kap"),
+        # CatBoost's default is a mean weighted by class
+        ("TotalF1", "softmax", "'TotalF1' is unknown"),
+        (
+            "pinball@0.9",
+            "sigmoid",
+            "'pinball@0.9' does not suit the objective; choose one of accuracy, auc, av",
+        ),
+        (
+            "logloss",
+            "step",
+            "does not suit the objective; choose one of accuracy, balanced_accuracy, error, f1, kap",
+        ),
         ("rmse", "softmax", "'rmse' does not suit the objective"),
-        ("rmse@3", "identity", "'rmse@3' has '3', but rmse takes no parameter with this objective."),
-        ("error@0.7", "softmax", "'error@0.7' has '0.7', but error takes no parameter with this objective."),
+        (
+            "rmse@3",
+            "identity",
+            "'rmse@3' has '3', but rmse takes no parameter with this objective.",
+        ),
+        (
+            "error@0.7",
+            "softmax",
+            "'error@0.7' has '0.7', but error takes no parameter with this objective.",
+        ),
         ("f1@0.7", "step", "f1 takes no parameter with this objective."),
-        ("Quantile:delta=0.1", "identity", "has 'delta=0.1', but pinball takes alpha: pinball@number."),
-        ("pinball@1", "identity", "'pinball@1' is too large; choose a number above 0 and below 1."),
+        (
+            "Quantile:delta=0.1",
+            "identity",
+            "has 'delta=0.1', but pinball takes alpha: pinball@number.",
+        ),
+        (
+            "pinball@1",
+            "identity",
+            "'pinball@1' is too large; choose a number above 0 and below 1.",
+        ),
         ("huber@0", "identity", "'huber@0' is too small; choose a number above 0."),
-        ("tweedie@2", "exp", "'tweedie@2' is too large; choose a number above 1 and below 2."),
+        (
+            "tweedie@2",
+            "exp",
+            "'tweedie@2' is too large; choose a number above 1 and below 2.",
+        ),
         ("pinball@high", "identity", "'pinball@high' is not a finite number; choose"),
         ("pinball@", "identity", "'pinball@' is not a finite number; choose"),
-        ([("mine", max, True), ("mine", min, True)], "sigmoid", "two metrics of one name"),
+        (
+            [("mine", max, True), ("mine", min, True)],
+            "sigmoid",
+            "two metrics of one name",
+        ),
         (("gain", metric.auc), "sigmoid", "is not a metric"),
         ([3], "sigmoid", "is not a metric"),
     ],
@@ -425,29 +704,43 @@ def test_a_callable_returns_a_number() -> None:
     with pytest.raises(ObjectiveError, match="returned a str, not a number"):
         one(Y, P, None)
     (one,) = resolve(("gain", lambda y, prediction, weight: np.nan, True))
-    with pytest.raises(ObjectiveError, match="metric 'gain' returned NaN, not a number"):
+    with pytest.raises(
+        ObjectiveError, match="metric 'gain' returned NaN, not a number"
+    ):
         one(Y, P, None)
     (one,) = resolve(lambda y, prediction, weight: [].index(0))
-    with pytest.raises(ValueError, match="list") as raised:  # the user's own error as it is
+    # the user's own error as it is
+    with pytest.raises(ValueError, match="list") as raised:
         one(Y, P, None)
     assert type(raised.value) is ValueError
 
 
-@pytest.mark.parametrize("name", [name for name, one in metric.METRICS.items() if "softmax" not in one.links])
+@pytest.mark.parametrize(
+    "name", [name for name, one in metric.METRICS.items() if "softmax" not in one.links]
+)
 def test_one_prediction_for_each_label(name: str) -> None:
     message = rf"{name} needs one prediction for each label; predictions are \(4, 2\), labels \(4,\); give eval_metric"
     with pytest.raises(ParameterError, match=message):
         by_name(name)(Y + 1, np.ones((4, 2)), None)
-    with pytest.raises(ParameterError, match=r"predictions are \(4,\), labels \(4, 2\)"):
+    with pytest.raises(
+        ParameterError, match=r"predictions are \(4,\), labels \(4, 2\)"
+    ):
         by_name(name)(np.ones((4, 2)), np.ones(4), None)
-    column = by_name(name)(Y + 1, (P + 1)[:, None], None)  # as a link of a user's may give them
+    # as a link of a user's may give them
+    column = by_name(name)(Y + 1, (P + 1)[:, None], None)
     assert column == by_name(name)(Y + 1, P + 1, None)
 
 
 def test_a_metric_of_other_arguments_is_refused_at_once() -> None:
-    with pytest.raises(ParameterError, match="takes 'preds' first, a prediction by its name, and then 'rest'"):
+    with pytest.raises(
+        ParameterError,
+        match="takes 'preds' first, a prediction by its name, and then 'rest'",
+    ):
         metric.resolve(lambda preds, rest: 0.0, default="rmse", link="identity")
-    with pytest.raises(ParameterError, match=r"must take \(y, prediction, weight\), or \(y, prediction\)"):
+    with pytest.raises(
+        ParameterError,
+        match=r"must take \(y, prediction, weight\), or \(y, prediction\)",
+    ):
         metric.resolve(lambda y: 0.0, default="rmse", link="identity")
     for name, why in {"PFound": "use ndcg", "HingeLoss": "it needs raw scores"}.items():
         with pytest.raises(ParameterError, match=why):
@@ -455,28 +748,55 @@ def test_a_metric_of_other_arguments_is_refused_at_once() -> None:
 
 
 @pytest.mark.parametrize(("name", "link"), EVERY)
-def test_rows_dealt_to_several_holders_are_measured_as_those_of_one(name: str, link: str) -> None:
-    y, prediction = rows("sigmoid" if name in ("auc", "average_precision") and link == "identity" else link, 60)
-    mixed = np.append(np.arange(40.0) % 4, np.linspace(0.1, 3, 20))  # whole numbers for the first holders only
+def test_rows_dealt_to_several_holders_are_measured_as_those_of_one(
+    name: str, link: str
+) -> None:
+    y, prediction = rows(
+        "sigmoid"
+        if name in ("auc", "average_precision") and link == "identity"
+        else link,
+        60,
+    )
+    # whole numbers for the first holders only
+    mixed = np.append(np.arange(40.0) % 4, np.linspace(0.1, 3, 20))
     one = by_name(name, link)
     for weight in (None, np.arange(60.0) % 3, mixed):
         whole = one(y, prediction, weight)
-        for parts in (deal(60, 2), [*deal(60, 3), slice(60, 60)]):  # the last holds no rows
-            own = [(y[part], prediction[part], None if weight is None else weight[part]) for part in parts]
-            found = run(len(parts), lambda holder, own=own: one(*own[holder.rank], holder))  # type: ignore[misc]
+        # the last holds no rows
+        for parts in (deal(60, 2), [*deal(60, 3), slice(60, 60)]):
+            own = [
+                (y[part], prediction[part], None if weight is None else weight[part])
+                for part in parts
+            ]
+            found = run(
+                len(parts), lambda holder, own=own: one(*own[holder.rank], holder)
+            )  # type: ignore[misc]
             assert found == [whole] * len(parts)
 
 
 def test_several_outputs_and_levels_are_dealt_too() -> None:
     y = np.random.default_rng(0).normal(size=(20, 2))
     parts = deal(20, 3)
-    for one, label in ((by_name("rmse"), y), (by_name("pinball", quantile_alpha=[0.1, 0.9]), y[:, 0])):  # type: ignore[arg-type]
+    for one, label in (
+        (by_name("rmse"), y),
+        (by_name("pinball", quantile_alpha=[0.1, 0.9]), y[:, 0]),
+    ):  # type: ignore[arg-type]
         whole = one(label, y[::-1], None)
-        found = run(3, lambda at, one=one, label=label: one(label[parts[at.rank]], y[::-1][parts[at.rank]], None, at))  # type: ignore[misc]
+        found = run(
+            3,
+            lambda at, one=one, label=label: one(
+                label[parts[at.rank]], y[::-1][parts[at.rank]], None, at
+            ),
+        )  # type: ignore[misc]
         assert found == [whole] * 3
 
 
 def test_a_function_does_not_see_the_rows_of_other_holders() -> None:
-    (own,) = metric.resolve(lambda y, prediction, weight: 0.0, default="rmse", link=None)
-    with pytest.raises(ParameterError, match="is a function, which cannot see the rows of other holders; choose one"):
+    (own,) = metric.resolve(
+        lambda y, prediction, weight: 0.0, default="rmse", link=None
+    )
+    with pytest.raises(
+        ParameterError,
+        match="is a function, which cannot see the rows of other holders; choose one",
+    ):
         run(2, lambda holder: own(Y, P, None, holder))

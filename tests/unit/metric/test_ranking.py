@@ -16,20 +16,36 @@ S = RNG.normal(size=360).round(1)
 
 
 def by_group(function: Any) -> float:
-    return float(np.mean([function(Y[one == GROUP], S[one == GROUP]) for one in np.unique(GROUP)]))
+    return float(
+        np.mean(
+            [function(Y[one == GROUP], S[one == GROUP]) for one in np.unique(GROUP)]
+        )
+    )
 
 
 def test_ndcg_is_that_of_scikit_learn() -> None:
     expected = by_group(lambda y, s: ndcg_score([y], [s], k=5) if y.any() else 0.0)
-    assert metric.ndcg(Y, S, group=GROUP, at=5, convention="sklearn") == pytest.approx(expected, rel=1e-12)
+    assert metric.ndcg(Y, S, group=GROUP, at=5, convention="sklearn") == pytest.approx(
+        expected, rel=1e-12
+    )
 
 
 def test_ndcg_and_map_are_those_of_lightgbm() -> None:
     lgb = pytest.importorskip("lightgbm")
-    data = lgb.Dataset(np.zeros((360, 1)), Y, group=np.full(40, 9), init_score=S, free_raw_data=False)
+    data = lgb.Dataset(
+        np.zeros((360, 1)), Y, group=np.full(40, 9), init_score=S, free_raw_data=False
+    )
     seen: dict[str, Any] = {}
-    params = {"objective": "lambdarank", "metric": ["ndcg", "map"], "eval_at": [3, 5], "verbose": -1, "num_leaves": 2}
-    lgb.train(params, data, 1, valid_sets=[data], callbacks=[lgb.record_evaluation(seen)])
+    params = {
+        "objective": "lambdarank",
+        "metric": ["ndcg", "map"],
+        "eval_at": [3, 5],
+        "verbose": -1,
+        "num_leaves": 2,
+    }
+    lgb.train(
+        params, data, 1, valid_sets=[data], callbacks=[lgb.record_evaluation(seen)]
+    )
     for at in (3, 5):
         ours = metric.ndcg(Y, S, group=GROUP, at=at, convention="lightgbm")
         assert ours == pytest.approx(seen["training"][f"ndcg@{at}"][0], abs=1e-9)
@@ -46,19 +62,31 @@ def test_ndcg_is_that_of_catboost() -> None:
         ours = metric.ndcg(Y, S, group=GROUP, at=5, gain=gain, convention="catboost")
         assert ours == pytest.approx(theirs, abs=1e-9)
     (theirs,) = eval_metric((Y > 0).astype(float), S, "MRR:top=4", group_id=GROUP)
-    assert metric.mrr(Y > 0, S, group=GROUP, at=4, convention="catboost") == pytest.approx(theirs, abs=1e-9)
+    assert metric.mrr(
+        Y > 0, S, group=GROUP, at=4, convention="catboost"
+    ) == pytest.approx(theirs, abs=1e-9)
     (theirs,) = eval_metric(Y / 4, S, "ERR:top=6", group_id=GROUP)
-    ours = metric.err(Y / 4, S, group=GROUP, at=6, gain="linear", ties="pessimistic", empty=0)
+    ours = metric.err(
+        Y / 4, S, group=GROUP, at=6, gain="linear", ties="pessimistic", empty=0
+    )
     assert ours == pytest.approx(theirs, abs=1e-9)
     (theirs,) = eval_metric(Y, S, "RecallAt:top=3", group_id=GROUP)
-    assert metric.recall_at(Y, S, group=GROUP, at=3, convention="catboost") == pytest.approx(theirs, abs=1e-9)
+    assert metric.recall_at(
+        Y, S, group=GROUP, at=3, convention="catboost"
+    ) == pytest.approx(theirs, abs=1e-9)
 
 
 def test_empty_groups_and_weights() -> None:
-    y, s, group = [1.0, 0, 0, 0], [2.0, 1, 1, 2], ["a", "a", "b", "b"]
+    y = [1.0, 0, 0, 0]
+    s = [2.0, 1, 1, 2]
+    group = ["a", "a", "b", "b"]
     assert metric.ndcg(y, s, group=group) == 1.0
-    assert metric.ndcg(y, [1.0, 2, 0, 0], group=group, empty=0) == pytest.approx(0.5 / np.log2(3))
-    assert metric.ndcg(y, [1.0, 2, 0, 0], [1, 1, 3, 3], group=group, empty=1) == pytest.approx((1 / np.log2(3) + 3) / 4)
+    assert metric.ndcg(y, [1.0, 2, 0, 0], group=group, empty=0) == pytest.approx(
+        0.5 / np.log2(3)
+    )
+    assert metric.ndcg(
+        y, [1.0, 2, 0, 0], [1, 1, 3, 3], group=group, empty=1
+    ) == pytest.approx((1 / np.log2(3) + 3) / 4)
     with pytest.raises(DataError, match="no group has a relevant row"):
         metric.ndcg([0.0, 0], [1.0, 2], group=[1, 1])
     with pytest.raises(DataError, match="below 0"):
@@ -71,7 +99,10 @@ def test_order_of_rows_and_groups_changes_no_bit() -> None:
     order = RNG.permutation(360)
     weight = RNG.integers(0, 4, 40)[GROUP].astype(float)
     for one in metric.RANKS.values():
-        both = [one(Y[at], S[at], weight[at], None, GROUP[at]) for at in (np.arange(360), order)]
+        both = [
+            one(Y[at], S[at], weight[at], None, GROUP[at])
+            for at in (np.arange(360), order)
+        ]
         assert both[0] == both[1], one.name
 
 

@@ -5,7 +5,18 @@ import pytest
 
 from sapwood.data.categories import Dictionary
 from sapwood.model import Booster, Trees
-from unit.model.handmade import BY_AGE, BY_CITY, FIRST, LOG2, LOG4, LOG5, ROWS, SECOND, grown, leaf
+from unit.model.handmade import (
+    BY_AGE,
+    BY_CITY,
+    FIRST,
+    LOG2,
+    LOG4,
+    LOG5,
+    ROWS,
+    SECOND,
+    grown,
+    leaf,
+)
 
 
 @pytest.fixture
@@ -42,7 +53,9 @@ def regressor() -> Booster:
 
 @pytest.fixture
 def classifier() -> Booster:
-    """Three classes in two rounds; the scores of every row are log 1, log 2 and log 5 after the second."""
+    """Three classes in two rounds; the scores of every row are log 1, log 2 and log 5
+    after the second.
+    """
     values = [(0.0, 0), (LOG4, 1), (LOG5, 2), (0.0, 0), (-LOG2, 1), (0.0, 2)]
     return Booster(
         Trees.of([(grown(leaf(value)), output) for value, output in values]),
@@ -69,5 +82,8 @@ def chooser() -> Booster:
         feature_names=["age", "city", "size"],
         named=True,
         params={},
-        categories={1: Dictionary(("Rom", "Bern", "Oslo", "Zürich")), 2: Dictionary((7, -1, 2**60))},
+        categories={
+            1: Dictionary(("Rom", "Bern", "Oslo", "Zürich")),
+            2: Dictionary((7, -1, 2**60)),
+        },
     )

@@ -4,21 +4,36 @@ from typing import Any
 
 import numpy as np
 
-NAN, INF = float("nan"), float("inf")
-LOG2, LOG3, LOG4, LOG5 = 0.6931471805599453, 1.0986122886681098, 1.3862943611198906, 1.6094379124341003
+NAN = float("nan")
+INF = float("inf")
+LOG2 = 0.6931471805599453
+LOG3 = 1.0986122886681098
+LOG4 = 1.3862943611198906
+LOG5 = 1.6094379124341003
 
 
 def grown(*nodes: dict[str, Any]) -> dict[str, np.ndarray]:
-    """A tree as the core returns it, from one dict a node; what a node does not say is 0, in a leaf column -1."""
-    names = {"column": np.int32, "bin": np.int32, "threshold": float, "missing_left": np.uint8, "left": np.int32}
+    """A tree as the core returns it, from one dict a node; what a node does not say is
+    0, in a leaf column -1.
+    """
+    names = {
+        "column": np.int32,
+        "bin": np.int32,
+        "threshold": float,
+        "missing_left": np.uint8,
+        "left": np.int32,
+    }
     names |= dict.fromkeys(["value", "gain", "cover", "count"], float)
     names |= {"set": np.int32}
     empty = {"column": -1, "bin": -1, "set": -1}
     sets = [node["codes"] for node in nodes if "codes" in node]
     of_sets = iter(range(len(sets)))
-    nodes = tuple(node | {"set": next(of_sets)} if "codes" in node else node for node in nodes)
+    nodes = tuple(
+        node | {"set": next(of_sets)} if "codes" in node else node for node in nodes
+    )
     arrays = {
-        name: np.array([node.get(name, empty.get(name, 0)) for node in nodes], dtype) for name, dtype in names.items()
+        name: np.array([node.get(name, empty.get(name, 0)) for node in nodes], dtype)
+        for name, dtype in names.items()
     }
     arrays["set_offset"] = np.cumsum([0, *map(len, sets)], dtype=np.int64)
     arrays["set_code"] = np.array([code for one in sets for code in one], np.int32)
@@ -29,7 +44,14 @@ def leaf(value: float, cover: float = 1.0) -> dict[str, Any]:
     return {"value": value, "cover": cover, "count": cover}
 
 
-def split(column: int, threshold: float, left: int, gain: float, cover: float, missing_left: int = 0) -> dict[str, Any]:
+def split(
+    column: int,
+    threshold: float,
+    left: int,
+    gain: float,
+    cover: float,
+    missing_left: int = 0,
+) -> dict[str, Any]:
     return {
         "column": column,
         "threshold": threshold,
@@ -42,7 +64,12 @@ def split(column: int, threshold: float, left: int, gain: float, cover: float, m
 
 
 def choice(
-    column: int, codes: list[int], left: int, gain: float, cover: float, missing_left: int = 0
+    column: int,
+    codes: list[int],
+    left: int,
+    gain: float,
+    cover: float,
+    missing_left: int = 0,
 ) -> dict[str, Any]:
     """A split by categories: these codes go left."""
     return split(column, 0.0, left, gain, cover, missing_left) | {"codes": codes}
@@ -55,9 +82,12 @@ FIRST = grown(
     leaf(-2.0, 3.0),
     leaf(4.0, 1.0),
 )
-SECOND = grown(split(1, 100.0, left=1, gain=1.0, cover=6.0), leaf(0.25, 4.0), leaf(-0.5, 2.0))
+SECOND = grown(
+    split(1, 100.0, left=1, gain=1.0, cover=6.0), leaf(0.25, 4.0), leaf(-0.5, 2.0)
+)
 
-# age, income, leaf in the first tree, leaf in the second, prediction = 10 + the two leaf values
+# age, income, leaf in the first tree, leaf in the second, prediction = 10 + the two
+# leaf values
 ROWS = [
     (25.0, 50.0, 1, 1, 11.75),
     (30.0, 101.0, 1, 2, 11.0),
@@ -69,7 +99,8 @@ ROWS = [
 ]
 
 BY_CITY = grown(
-    choice(1, [0, 2], left=1, gain=5.0, cover=9.0, missing_left=1),  # Rom, Oslo or missing
+    # Rom, Oslo or missing
+    choice(1, [0, 2], left=1, gain=5.0, cover=9.0, missing_left=1),
     leaf(1.0, 4.0),
     choice(2, [1], left=3, gain=1.0, cover=5.0),  # -1
     leaf(2.0, 2.0),
@@ -83,7 +114,8 @@ BY_AGE = grown(
     leaf(8.0, 3.0),
 )
 
-# age, city, size, leaf in the first tree, leaf in the second, prediction = 10 + the two leaf values
+# age, city, size, leaf in the first tree, leaf in the second, prediction = 10 + the two
+# leaf values
 CHOICES = [
     (25.0, "Rom", 7, 1, 1, 11.5),
     (31.0, "Rom", -1, 1, 4, 19.0),

@@ -19,14 +19,18 @@ from sapwood.model.booster import MIN_PARALLEL_ROWS
 from unit.model.handmade import LOG3, LOG4, LOG5, NAN, grown, leaf
 
 
-def test_predict_answers_worked_out_by_hand(regressor: Booster, X, answers, leaves) -> None:
+def test_predict_answers_worked_out_by_hand(
+    regressor: Booster, X, answers, leaves
+) -> None:
     np.testing.assert_array_equal(regressor.predict(X), answers)
     got = regressor.predict_leaves(X)
     assert got.dtype == np.int32
     np.testing.assert_array_equal(got, leaves)
 
 
-def test_predict_is_the_same_for_every_container(regressor: Booster, X, answers) -> None:
+def test_predict_is_the_same_for_every_container(
+    regressor: Booster, X, answers
+) -> None:
     frame = pd.DataFrame(X, columns=["age", "income"])
     twice = np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)
     for table in (
@@ -54,9 +58,12 @@ def test_integers_and_booleans_are_numbers(regressor: Booster) -> None:
     assert regressor.predict(np.array([[True, False]])).tolist() == [11.75]
 
 
-def test_many_rows_and_any_number_of_threads_give_the_same_bits(regressor: Booster, X, answers) -> None:
+def test_many_rows_and_any_number_of_threads_give_the_same_bits(
+    regressor: Booster, X, answers
+) -> None:
     times = 3 * MIN_PARALLEL_ROWS // len(X)
-    many, expected = np.tile(X, (times, 1)), np.tile(answers, times)
+    many = np.tile(X, (times, 1))
+    expected = np.tile(answers, times)
     for n_jobs in (None, 1, 2, 3):
         np.testing.assert_array_equal(regressor.predict(many, n_jobs=n_jobs), expected)
     for rows in (1, len(many)):
@@ -65,15 +72,20 @@ def test_many_rows_and_any_number_of_threads_give_the_same_bits(regressor: Boost
 
 
 @pytest.mark.threads
-def test_threads_share_a_model_that_none_has_used_before(regressor: Booster, X, answers) -> None:
-    many, expected = np.tile(X, (100, 1)), np.tile(answers, 100)
+def test_threads_share_a_model_that_none_has_used_before(
+    regressor: Booster, X, answers
+) -> None:
+    many = np.tile(X, (100, 1))
+    expected = np.tile(answers, 100)
     tables = [X, many] * 16
     with ThreadPoolExecutor(8) as threads:
         for got in threads.map(lambda table: regressor.predict(table), tables):
             np.testing.assert_array_equal(got, expected[: len(got)])
 
 
-def test_names_decide_and_positions_do_where_there_are_none(regressor: Booster, classifier: Booster, X) -> None:
+def test_names_decide_and_positions_do_where_there_are_none(
+    regressor: Booster, classifier: Booster, X
+) -> None:
     with pytest.raises(DataError, match=r"[Mm]issing.*'income'"):
         regressor.predict(pd.DataFrame({"age": [1.0], "salary": [2.0]}))
     with pytest.raises(DataError, match=r"[Uu]nknown.*'extra'"):
@@ -89,7 +101,8 @@ def test_names_decide_and_positions_do_where_there_are_none(regressor: Booster, 
 
 
 def test_rounds(regressor: Booster, X, answers) -> None:
-    first, second = np.array([1.5, 1.5, 1.5, -2, 4, -2, 1.5]), np.array([0.25, -0.5, -0.5, 0.25, -0.5, -0.5, 0.25])
+    first = np.array([1.5, 1.5, 1.5, -2, 4, -2, 1.5])
+    second = np.array([0.25, -0.5, -0.5, 0.25, -0.5, -0.5, 0.25])
     for rounds, expected in (
         (0, np.full(7, 10.0)),
         (1, 10 + first),
@@ -99,20 +112,36 @@ def test_rounds(regressor: Booster, X, answers) -> None:
         ((1, 1), np.full(7, 10.0)),
     ):
         np.testing.assert_array_equal(regressor.predict(X, rounds=rounds), expected)
-    assert regressor.predict_leaves(X, rounds=(1, 2)).tolist() == [[1], [2], [2], [1], [2], [2], [1]]
+    assert regressor.predict_leaves(X, rounds=(1, 2)).tolist() == [
+        [1],
+        [2],
+        [2],
+        [1],
+        [2],
+        [2],
+        [1],
+    ]
     for bad in (3, -1, (1, 0), (0, 3), (-1, 1)):
-        with pytest.raises(ParameterError, match="out of range; the model has 2 rounds"):
+        with pytest.raises(
+            ParameterError, match="out of range; the model has 2 rounds"
+        ):
             regressor.predict(X, rounds=bad)
     for bad in (1.0, "1", (1,), (0, 1, 2), [0, 1]):
         with pytest.raises(ParameterError, match="is not a range of rounds"):
             regressor.predict(X, rounds=bad)
 
 
-def test_init_score_takes_the_place_of_the_base(regressor: Booster, classifier: Booster, X, answers) -> None:
+def test_init_score_takes_the_place_of_the_base(
+    regressor: Booster, classifier: Booster, X, answers
+) -> None:
     start = np.arange(7.0)
     for given in (start, start.tolist(), start[:, None], pd.Series(start)):
-        np.testing.assert_array_equal(regressor.predict(X, init_score=given), answers - 10 + start)
-    scores = classifier.predict(X, raw=True, init_score=np.tile([0.0, 0.0, 8.0], (7, 1)), rounds=0)
+        np.testing.assert_array_equal(
+            regressor.predict(X, init_score=given), answers - 10 + start
+        )
+    scores = classifier.predict(
+        X, raw=True, init_score=np.tile([0.0, 0.0, 8.0], (7, 1)), rounds=0
+    )
     assert scores.tolist() == [[0.0, 0.0, 8.0]] * 7
     with pytest.raises(DataError, match="1 columns; the model has 3 outputs"):
         classifier.predict(X, init_score=start)
@@ -129,7 +158,9 @@ def constant(objective: str, *scores: float, link: str = "", **more: Any) -> Boo
         Trees.of([(grown(leaf(score)), output) for output, score in enumerate(scores)]),
         base=np.zeros(len(scores)),
         objective=objective,
-        fields={name: default for name, (_, _, _, default, _) in about["fields"].items()},
+        fields={
+            name: default for name, (_, _, _, default, _) in about["fields"].items()
+        },
         link=about["link"],
         feature_names=["a", "b"],
         named=True,
@@ -138,7 +169,8 @@ def constant(objective: str, *scores: float, link: str = "", **more: Any) -> Boo
     )
 
 
-# What every link makes of the scores log 3 and -log 3; no more than a few roundings of half a unit.
+# What every link makes of the scores log 3 and -log 3; no more than a few roundings of
+# half a unit.
 LINKS: dict[str, list[float]] = {
     "identity": [LOG3, -LOG3],
     "sigmoid": [0.75, 0.25],
@@ -164,9 +196,13 @@ def test_links(objective: str, X) -> None:
     assert model.predict(X, raw=True).tolist() == [[LOG3, -LOG3]] * 7
     if model.link not in ("softmax", "one_vs_all"):
         for score, answer in zip((LOG3, -LOG3), LINKS[model.link], strict=True):
-            np.testing.assert_allclose(constant(objective, score).predict(X), [answer] * 7, rtol=1e-15)
+            np.testing.assert_allclose(
+                constant(objective, score).predict(X), [answer] * 7, rtol=1e-15
+            )
     else:
-        with pytest.raises(ModelFormatError, match=f"link {model.link} does not fit a single output"):
+        with pytest.raises(
+            ModelFormatError, match=f"link {model.link} does not fit a single output"
+        ):
             constant(objective, LOG3)
 
 
@@ -176,11 +212,17 @@ def test_objectives_of_users_may_have_any_link(X) -> None:
         np.testing.assert_allclose(model.predict(X), [answers] * 7, rtol=1e-15)
         assert pickle.loads(pickle.dumps(model)).objective == "mine"
     for link in ("cosine", ""):
-        with pytest.raises(ModelFormatError, match=f"objective mine has link custom or exp or .*, not '{link}'"):
+        with pytest.raises(
+            ModelFormatError,
+            match=f"objective mine has link custom or exp or .*, not '{link}'",
+        ):
             constant("mine", LOG3, link=link)
     with pytest.raises(ModelFormatError, match="objective has no name"):
         constant("", LOG3, link="identity")
-    with pytest.raises(ModelFormatError, match="transform is for the link 'custom'; the model has link 'identity'"):
+    with pytest.raises(
+        ModelFormatError,
+        match="transform is for the link 'custom'; the model has link 'identity'",
+    ):
         constant("mine", LOG3, link="identity", transform=halved)
 
 
@@ -198,19 +240,26 @@ def test_a_link_that_is_a_function(X, scores: tuple[float, ...]) -> None:
     for twin in (model, copy.copy(model), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(twin.predict(X), raw / 2)
         np.testing.assert_array_equal(next(twin.staged_predict(X)), raw / 2)
-        np.testing.assert_array_equal(twin.predict(X, rounds=0, init_score=raw), raw / 2)
+        np.testing.assert_array_equal(
+            twin.predict(X, rounds=0, init_score=raw), raw / 2
+        )
         np.testing.assert_array_equal(twin.predict(X, raw=True), raw)
 
     loaded = load(model.to_bytes())
     assert loaded.to_bytes() == model.to_bytes()
     np.testing.assert_array_equal(loaded.predict(X, raw=True), raw)
     for predict in (loaded.predict, loaded.staged_predict):
-        with pytest.raises(ParameterError, match=r"'mine' is a function, .* raw=True, or .* booster\.with_link\(f\)"):
+        with pytest.raises(
+            ParameterError,
+            match=r"'mine' is a function, .* raw=True, or .* booster\.with_link\(f\)",
+        ):
             predict(X)
     np.testing.assert_array_equal(loaded.with_link(halved).predict(X), raw / 2)
     with pytest.raises(ParameterError, match="transform is a str; give a function"):
         loaded.with_link("sigmoid")
-    with pytest.raises(ObjectiveError, match=r"'mine' returned the shape \(\) for scores of shape \(7"):
+    with pytest.raises(
+        ObjectiveError, match=r"'mine' returned the shape \(\) for scores of shape \(7"
+    ):
         loaded.with_link(np.sum).predict(X)
 
 
@@ -227,38 +276,53 @@ def test_classes_are_for_objectives_of_classes(objective: str) -> None:
     if host.objectives()[objective]["labels"] in ("0 or 1", "a class index"):
         assert make().classes.tolist() == ["no", "yes"]
     else:
-        with pytest.raises(ModelFormatError, match=f"{objective} has 2 different classes"):
+        with pytest.raises(
+            ModelFormatError, match=f"{objective} has 2 different classes"
+        ):
             make()
 
 
-# A handful of roundings of half a unit in the last place (2^-53) each: the logarithms, their difference, exp, the sum
-# and the quotient.
+# A handful of roundings of half a unit in the last place (2^-53) each: the logarithms,
+# their difference, exp, the sum and the quotient.
 def test_softmax(classifier: Booster, X) -> None:
-    np.testing.assert_allclose(classifier.predict(X), [[0.125, 0.25, 0.625]] * 7, rtol=1e-15)
-    np.testing.assert_allclose(classifier.predict(X, rounds=1), [[0.1, 0.4, 0.5]] * 7, rtol=1e-15)
+    np.testing.assert_allclose(
+        classifier.predict(X), [[0.125, 0.25, 0.625]] * 7, rtol=1e-15
+    )
+    np.testing.assert_allclose(
+        classifier.predict(X, rounds=1), [[0.1, 0.4, 0.5]] * 7, rtol=1e-15
+    )
     assert classifier.predict(X, raw=True, rounds=1).tolist() == [[0.0, LOG4, LOG5]] * 7
     assert classifier.predict_leaves(X).tolist() == [[0] * 6] * 7
 
 
 @pytest.mark.parametrize("raw", [False, True])
-def test_staged_predict_has_the_bits_of_ranged_predict(regressor: Booster, classifier: Booster, X, raw) -> None:
+def test_staged_predict_has_the_bits_of_ranged_predict(
+    regressor: Booster, classifier: Booster, X, raw
+) -> None:
     for model in (regressor, classifier):
         start = np.linspace(0, 1, 7 * model.n_outputs).reshape(7, -1)
         for init_score in (None, start):
             stages = []
             for stage in model.staged_predict(X, raw=raw, init_score=init_score):
                 stages.append(stage.copy())
-                stage[:] = NAN  # what a caller does to a stage does not reach the next one
+                # what a caller does to a stage does not reach the next one
+                stage[:] = NAN
             assert len(stages) == 2
             for n, stage in enumerate(stages, 1):
-                np.testing.assert_array_equal(stage, model.predict(X, raw=raw, rounds=n, init_score=init_score))
+                np.testing.assert_array_equal(
+                    stage, model.predict(X, raw=raw, rounds=n, init_score=init_score)
+                )
     with pytest.raises(DataError):
-        regressor.staged_predict(np.zeros((1, 3)))  # at the call, not at the first stage
+        # at the call, not at the first stage
+        regressor.staged_predict(np.zeros((1, 3)))
 
 
-def random_tree(rng: np.random.Generator, n_splits: int, thresholds: np.ndarray, deep: bool) -> dict[str, np.ndarray]:
+def random_tree(
+    rng: np.random.Generator, n_splits: int, thresholds: np.ndarray, deep: bool
+) -> dict[str, np.ndarray]:
     """Splits at random places, or each below the last; leaves come in random order."""
-    nodes, open_ends = [leaf(rng.normal())], [0]
+    nodes = [leaf(rng.normal())]
+    open_ends = [0]
     for _ in range(n_splits):
         at = open_ends.pop(-1 if deep else rng.integers(len(open_ends)))
         threshold = rng.choice(thresholds)
@@ -274,25 +338,39 @@ def random_tree(rng: np.random.Generator, n_splits: int, thresholds: np.ndarray,
     return grown(*nodes)
 
 
-def symmetric_tree(rng: np.random.Generator, depth: int, thresholds: np.ndarray) -> dict[str, np.ndarray]:
+def symmetric_tree(
+    rng: np.random.Generator, depth: int, thresholds: np.ndarray
+) -> dict[str, np.ndarray]:
     """The same split in all nodes of a level."""
     nodes = []
     for level in range(depth):
         threshold = rng.choice(thresholds)
-        same = {"column": rng.integers(N_COLUMNS), "threshold": threshold, "missing_left": int(threshold < 0)}
-        nodes += [{**same, "left": 2 * node + 1} for node in range(2**level - 1, 2 ** (level + 1) - 1)]
+        same = {
+            "column": rng.integers(N_COLUMNS),
+            "threshold": threshold,
+            "missing_left": int(threshold < 0),
+        }
+        nodes += [
+            {**same, "left": 2 * node + 1}
+            for node in range(2**level - 1, 2 ** (level + 1) - 1)
+        ]
     return grown(*nodes, *(leaf(rng.normal()) for _ in range(2**depth)))
 
 
-def walk(trees: Trees, base: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def walk(
+    trees: Trees, base: np.ndarray, X: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Raw scores and leaves by following every row down every tree."""
-    scores, leaves = np.tile(base, (len(X), 1)), np.zeros((len(X), trees.n_trees), np.int32)
+    scores = np.tile(base, (len(X), 1))
+    leaves = np.zeros((len(X), trees.n_trees), np.int32)
     rows = np.arange(len(X))
     for t, first in enumerate(trees.offset[:-1]):
         node = np.full(len(X), first)
         while (inner := trees.left[node] > 0).any():
             x = X[rows, trees.column[node]]
-            left = np.where(np.isnan(x), trees.missing_left[node] == 1, x <= trees.threshold[node])
+            left = np.where(
+                np.isnan(x), trees.missing_left[node] == 1, x <= trees.threshold[node]
+            )
             node = np.where(inner, first + trees.left[node] + ~left, node)
         leaves[:, t] = node - first
         scores[:, trees.output[t]] += trees.value[node]
@@ -300,11 +378,16 @@ def walk(trees: Trees, base: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, np.
 
 
 N_COLUMNS = 5
-FEW, MANY = np.array([-1.5, 0.0, 2.5, np.inf]), np.append(np.linspace(-3, 3, 2000), np.inf)
+FEW, MANY = (
+    np.array([-1.5, 0.0, 2.5, np.inf]),
+    np.append(np.linspace(-3, 3, 2000), np.inf),
+)
 FORESTS = {
     "small trees": lambda rng, tree: random_tree(rng, tree % 9, FEW, deep=False),
     "many thresholds": lambda rng, _: random_tree(rng, 60, MANY, deep=False),
-    "more than 256 leaves": lambda rng, tree: random_tree(rng, 400 if tree == 2 else 5, MANY, deep=False),
+    "more than 256 leaves": lambda rng, tree: random_tree(
+        rng, 400 if tree == 2 else 5, MANY, deep=False
+    ),
     "deep trees": lambda rng, _: random_tree(rng, 120, MANY, deep=True),
     "symmetric trees": lambda rng, tree: symmetric_tree(rng, tree % 8, FEW),
     "symmetric and other trees": lambda rng, tree: (
@@ -316,27 +399,57 @@ FORESTS = {
 @pytest.mark.pairwise
 @pytest.mark.parametrize("forest", FORESTS)
 @pytest.mark.parametrize("n_outputs", [1, 3])
-def test_random_trees_predict_as_a_walk_from_the_root(isa: str, forest: str, n_outputs: int) -> None:
+def test_random_trees_predict_as_a_walk_from_the_root(
+    isa: str, forest: str, n_outputs: int
+) -> None:
     rng = np.random.default_rng(0)
-    trees = Trees.of([(FORESTS[forest](rng, tree), tree % n_outputs) for tree in range(10 * n_outputs)])
+    trees = Trees.of(
+        [
+            (FORESTS[forest](rng, tree), tree % n_outputs)
+            for tree in range(10 * n_outputs)
+        ]
+    )
     base = rng.normal(size=n_outputs)
     names = [f"f{j}" for j in range(N_COLUMNS)]
-    objective, link = ("squared_error", "identity") if n_outputs == 1 else ("softmax", "softmax")
+    objective, link = (
+        ("squared_error", "identity") if n_outputs == 1 else ("softmax", "softmax")
+    )
     model = Booster(
-        trees, base=base, objective=objective, fields={}, link=link, feature_names=names, named=True, params={}
+        trees,
+        base=base,
+        objective=objective,
+        fields={},
+        link=link,
+        feature_names=names,
+        named=True,
+        params={},
     )
     # Values on thresholds, a hair beside them, beyond all of them, and missing.
     X = rng.choice(MANY[:-1], size=(1300, N_COLUMNS))
     X = np.where(rng.random(X.shape) < 0.3, rng.choice(FEW[:-1], size=X.shape), X)
-    X = np.where(rng.random(X.shape) < 0.2, np.nextafter(X, rng.choice([-9.0, 9.0], size=X.shape)), X)
-    X = np.where(rng.random(X.shape) < 0.2, rng.choice([NAN, NAN, np.inf, -np.inf, 0.0, -0.0], size=X.shape), X)
-    for table in (X, X.astype(np.float32), np.asfortranarray(X), np.clip(np.nan_to_num(X), -9, 9).astype(np.int16)):
+    X = np.where(
+        rng.random(X.shape) < 0.2,
+        np.nextafter(X, rng.choice([-9.0, 9.0], size=X.shape)),
+        X,
+    )
+    X = np.where(
+        rng.random(X.shape) < 0.2,
+        rng.choice([NAN, NAN, np.inf, -np.inf, 0.0, -0.0], size=X.shape),
+        X,
+    )
+    for table in (
+        X,
+        X.astype(np.float32),
+        np.asfortranarray(X),
+        np.clip(np.nan_to_num(X), -9, 9).astype(np.int16),
+    ):
         scores, leaves = walk(trees, base, table.astype(np.float64))
         for n_rows in (1, 3, 255, 256, 1300):
             some = table[:n_rows]
             for given in (some, pd.DataFrame(some, columns=names)):
                 np.testing.assert_array_equal(
-                    model.predict(given, raw=True).reshape(n_rows, n_outputs), scores[:n_rows]
+                    model.predict(given, raw=True).reshape(n_rows, n_outputs),
+                    scores[:n_rows],
                 )
             np.testing.assert_array_equal(model.predict_leaves(some), leaves[:n_rows])
 
@@ -358,19 +471,38 @@ def test_random_trees_predict_as_a_walk_from_the_root(isa: str, forest: str, n_o
         ("lightgbm_gain", [16.0, 6.0]),
     ],
 )
-def test_importance(regressor: Booster, classifier: Booster, kind: str, expected: list[float]) -> None:
+def test_importance(
+    regressor: Booster, classifier: Booster, kind: str, expected: list[float]
+) -> None:
     got = regressor.importance(kind)
     assert got.dtype == np.float64
     assert got.tolist() == expected
-    assert regressor.importance(kind, normalize=True).tolist() == [x / sum(expected) for x in expected]
-    assert regressor.importance(kind, percent=True).tolist() == [100 * (x / sum(expected)) for x in expected]
-    assert classifier.importance(kind, normalize=True).tolist() == [0.0, 0.0]  # nothing was ever split
+    assert regressor.importance(kind, normalize=True).tolist() == [
+        x / sum(expected) for x in expected
+    ]
+    assert regressor.importance(kind, percent=True).tolist() == [
+        100 * (x / sum(expected)) for x in expected
+    ]
+    # nothing was ever split
+    assert classifier.importance(kind, normalize=True).tolist() == [0.0, 0.0]
 
 
 def test_cover_by_hessians_and_by_rows() -> None:
-    """Under logistic loss at a score of 0 a row's hessian is 1/4; a weight counts as that many rows."""
-    data = Dataset(np.arange(8.0)[:, None], label=np.repeat([0.0, 1.0], 4), weight=np.repeat([1.0, 3.0], 4))
-    stump = {"objective": "logistic", "start": 0.0, "n_estimators": 1, "max_leaves": 2, "min_child_weight": 0.0}
+    """Under logistic loss at a score of 0 a row's hessian is 1/4; a weight counts as
+    that many rows.
+    """
+    data = Dataset(
+        np.arange(8.0)[:, None],
+        label=np.repeat([0.0, 1.0], 4),
+        weight=np.repeat([1.0, 3.0], 4),
+    )
+    stump = {
+        "objective": "logistic",
+        "start": 0.0,
+        "n_estimators": 1,
+        "max_leaves": 2,
+        "min_child_weight": 0.0,
+    }
     model = sapwood.train(stump, data)
     assert model.importance("cover").tolist() == [4.0]
     assert model.importance("cover_rows").tolist() == [16.0]
@@ -379,19 +511,31 @@ def test_cover_by_hessians_and_by_rows() -> None:
 def test_rounds_of_several_trees_are_whole(regressor: Booster) -> None:
     assert replace(regressor, params={"n_parallel_trees": 2}).n_rounds == 1
     for wrong in (3, 0, "two"):
-        with pytest.raises(ModelFormatError, match=r"not a whole number of rounds|is not a number of trees"):
+        with pytest.raises(
+            ModelFormatError,
+            match=r"not a whole number of rounds|is not a number of trees",
+        ):
             replace(regressor, params={"n_parallel_trees": wrong})
 
 
 def test_unknown_importance_names_the_nearest(regressor: Booster) -> None:
-    with pytest.raises(ParameterError, match="'total_gian' is unknown; did you mean 'total_gain'"):
+    with pytest.raises(
+        ParameterError, match="'total_gian' is unknown; did you mean 'total_gain'"
+    ):
         regressor.importance("total_gian")
 
 
 @pytest.mark.parametrize(
-    "through", [copy.copy, copy.deepcopy, *(lambda b, p=p: pickle.loads(pickle.dumps(b, p)) for p in range(6))]
+    "through",
+    [
+        copy.copy,
+        copy.deepcopy,
+        *(lambda b, p=p: pickle.loads(pickle.dumps(b, p)) for p in range(6)),
+    ],
 )
-def test_copies_are_the_same_model(regressor: Booster, classifier: Booster, X, through) -> None:
+def test_copies_are_the_same_model(
+    regressor: Booster, classifier: Booster, X, through
+) -> None:
     for model in (regressor, classifier):
         model.predict(X)  # the cached forest does not travel
         twin = through(model)
@@ -410,11 +554,20 @@ def test_a_booster_cannot_be_changed(regressor: Booster) -> None:
 
 
 def test_repr(regressor: Booster) -> None:
-    assert repr(regressor) == "<sapwood.Booster: squared_error, 2 rounds, 2 trees, 2 columns, 1 outputs>"
+    assert (
+        repr(regressor)
+        == "<sapwood.Booster: squared_error, 2 rounds, 2 trees, 2 columns, 1 outputs>"
+    )
 
 
 def test_a_model_of_no_rounds_predicts_its_base() -> None:
-    parts = {"objective": "squared_error", "fields": {}, "link": "identity", "feature_names": ["a"], "named": True}
+    parts = {
+        "objective": "squared_error",
+        "fields": {},
+        "link": "identity",
+        "feature_names": ["a"],
+        "named": True,
+    }
     model = Booster(Trees.of([]), base=[2.5], params={}, **parts)
     assert model.predict([[1.0], [NAN]]).tolist() == [2.5, 2.5]
     assert model.predict(np.zeros((1, 1))).tolist() == [2.5]

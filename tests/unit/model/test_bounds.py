@@ -1,4 +1,6 @@
-"""Explanations, texts and frames of any valid model: bounded by its size, or refused with the reason."""
+"""Explanations, texts and frames of any valid model: bounded by its size, or refused
+with the reason.
+"""
 
 import time
 from typing import Any
@@ -15,19 +17,31 @@ from sapwood.model.trees import Trees
 from unit.model.handmade import grown
 
 
-def chain(n_splits: int, n_columns: int, codes: list[int] | None = None, **more: Any) -> Booster:
+def chain(
+    n_splits: int, n_columns: int, codes: list[int] | None = None, **more: Any
+) -> Booster:
     """A tree whose every split has a leaf on its left."""
     nodes: list[dict[str, Any]] = []
     for k in range(n_splits):
         cut = {"codes": codes} if codes is not None else {"threshold": float(k)}
-        nodes += [{"column": k % n_columns, "left": 2 * k + 1, "cover": 1.0, **cut}, {"value": 1.0, "cover": 1.0}]
+        nodes += [
+            {"column": k % n_columns, "left": 2 * k + 1, "cover": 1.0, **cut},
+            {"value": 1.0, "cover": 1.0},
+        ]
     nodes.append({"value": 2.0, "cover": 1.0})
     trees = Trees.of([(grown(*nodes), 0)]).with_shared_sets()
     names = [f"c{j}" for j in range(n_columns)]
     return Booster(
-        trees, base=np.zeros(1), objective="squared_error", fields={}, link="identity", feature_names=names,
-        named=False, params={}, **more,
-    )  # fmt: skip
+        trees,
+        base=np.zeros(1),
+        objective="squared_error",
+        fields={},
+        link="identity",
+        feature_names=names,
+        named=False,
+        params={},
+        **more,
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +53,9 @@ def quick() -> Any:
 
 def test_a_path_of_many_splits(monkeypatch: pytest.MonkeyPatch) -> None:
     deep = chain(4_000, 3)
-    with pytest.raises(ParameterError, match="splits; models with up to 256 in the mean"):
+    with pytest.raises(
+        ParameterError, match="splits; models with up to 256 in the mean"
+    ):
         deep.explain(np.zeros((1, 3)))
     assert len(deep.to_text()) < text.MAX_TEXT
     monkeypatch.setattr(text, "MAX_TEXT", 2**24)
@@ -59,7 +75,9 @@ def test_what_is_within_the_bounds_is_explained() -> None:
     model = chain(200, 200)
     rows = np.random.default_rng(0).normal(size=(3, 200)) * 200
     told = model.explain(rows)
-    np.testing.assert_allclose(told.values.sum(axis=1) + told.base_values, model.predict(rows), rtol=1e-9)
+    np.testing.assert_allclose(
+        told.values.sum(axis=1) + told.base_values, model.predict(rows), rtol=1e-9
+    )
     assert model.to_text().count("\n") == 402
 
 
@@ -83,15 +101,28 @@ def test_long_names(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_arrow_stream_is_read_once_and_never_taken_for_no_rows() -> None:
     rng = np.random.default_rng(0)
     table = pa.table({"a": rng.normal(size=50), "b": rng.normal(size=50)})
-    booster = sw.train({"n_estimators": 3, "min_samples_leaf": 2}, sw.Dataset(table, table["a"].to_numpy()))
+    booster = sw.train(
+        {"n_estimators": 3, "min_samples_leaf": 2},
+        sw.Dataset(table, table["a"].to_numpy()),
+    )
     used = table.to_reader()
     right = booster.predict(used)
     np.testing.assert_array_equal(right, booster.predict(table))
-    for call in (booster.predict, booster.explain, booster.predict_leaves, booster.staged_predict):
+    for call in (
+        booster.predict,
+        booster.explain,
+        booster.predict_leaves,
+        booster.staged_predict,
+    ):
         with pytest.raises(DataError, match="a stream can be read once"):
             call(used)
     assert booster.why(table[:1].to_reader()) == booster.why(table[:1])
     for space in ("raw", "prediction"):
-        told = booster.explain(table.to_reader(), background=table[:9].to_reader(), space=space)
-        np.testing.assert_array_equal(told.values, booster.explain(table, background=table[:9], space=space).values)
+        told = booster.explain(
+            table.to_reader(), background=table[:9].to_reader(), space=space
+        )
+        np.testing.assert_array_equal(
+            told.values,
+            booster.explain(table, background=table[:9], space=space).values,
+        )
     assert len(booster.predict(table[:0])) == 0  # a table without rows is one

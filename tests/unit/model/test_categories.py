@@ -1,4 +1,6 @@
-"""Models with columns of categories: predictions, text, files, proofs, and what they refuse."""
+"""Models with columns of categories: predictions, text, files, proofs, and what they
+refuse.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -20,21 +22,32 @@ from unit.model.handmade import CHOICES, grown, leaf
 AGE, CITY, SIZE = ([row[place] for row in CHOICES] for place in range(3))
 ANSWERS = [row[5] for row in CHOICES]
 TABLES = {
-    "pandas text": pd.DataFrame({"age": AGE, "city": CITY, "size": pd.array(SIZE, "Int64")}),
-    "pandas objects": pd.DataFrame({"age": AGE, "city": CITY, "size": SIZE}, dtype=object),
+    "pandas text": pd.DataFrame(
+        {"age": AGE, "city": CITY, "size": pd.array(SIZE, "Int64")}
+    ),
+    "pandas objects": pd.DataFrame(
+        {"age": AGE, "city": CITY, "size": SIZE}, dtype=object
+    ),
     "pandas categories": pd.DataFrame(
         {
             "age": AGE,
-            "city": pd.Categorical(CITY, categories=["x", "Zürich", "Bern", "Paris", "Oslo", "bern", "Rom"]),
-            "size": pd.Categorical(SIZE, categories=[2**61, 7, 2**60, 5, -1], ordered=True),
+            "city": pd.Categorical(
+                CITY, categories=["x", "Zürich", "Bern", "Paris", "Oslo", "bern", "Rom"]
+            ),
+            "size": pd.Categorical(
+                SIZE, categories=[2**61, 7, 2**60, 5, -1], ordered=True
+            ),
         }
     ),
     "polars text": pl.DataFrame({"age": AGE, "city": CITY, "size": SIZE}),
     "polars categories": pl.DataFrame(
-        {"age": AGE, "city": CITY, "size": SIZE}, schema_overrides={"city": pl.Categorical}
+        {"age": AGE, "city": CITY, "size": SIZE},
+        schema_overrides={"city": pl.Categorical},
     ),
     "arrow": pa.table({"age": AGE, "city": CITY, "size": SIZE}),
-    "arrow dictionary": pa.table({"age": AGE, "city": pa.array(CITY).dictionary_encode(), "size": SIZE}),
+    "arrow dictionary": pa.table(
+        {"age": AGE, "city": pa.array(CITY).dictionary_encode(), "size": SIZE}
+    ),
     "other order": pl.DataFrame({"size": SIZE, "age": AGE, "city": CITY}),
     "rows": [list(row[:3]) for row in CHOICES],
     "array of objects": np.array([row[:3] for row in CHOICES], object),
@@ -45,7 +58,9 @@ TABLES = {
 def test_predictions_by_hand(chooser: Booster, table: str) -> None:
     X = TABLES[table]
     np.testing.assert_array_equal(chooser.predict(X), ANSWERS)
-    np.testing.assert_array_equal(chooser.predict_leaves(X), [row[3:5] for row in CHOICES])
+    np.testing.assert_array_equal(
+        chooser.predict_leaves(X), [row[3:5] for row in CHOICES]
+    )
     *_, last = chooser.staged_predict(X)
     np.testing.assert_array_equal(last, ANSWERS)
 
@@ -53,25 +68,48 @@ def test_predictions_by_hand(chooser: Booster, table: str) -> None:
 def test_one_row_is_predicted_as_in_a_table(chooser: Booster) -> None:
     for place, row in enumerate(CHOICES):
         assert chooser.predict([list(row[:3])]) == ANSWERS[place]
-        assert chooser.predict(TABLES["pandas categories"].iloc[place : place + 1]) == ANSWERS[place]
+        assert (
+            chooser.predict(TABLES["pandas categories"].iloc[place : place + 1])
+            == ANSWERS[place]
+        )
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"city": [1]}, "column 'city' of X has numbers, such as 1, but its categories are text, such as 'Rom'"),
-        ({"size": ["7"]}, "column 'size' of X has text, such as '7', but its categories are numbers, such as 7"),
-        ({"age": ["old"]}, "column 'age' of X has dtype .*text can only be of categories"),
-        ({"age": pd.Categorical(["old"])}, "column 'age' of X has dtype category.*can only be of categories"),
-        ({"city": pd.to_datetime(["2020-01-01"])}, "column 'city' of X has dtype datetime"),
+        (
+            {"city": [1]},
+            "column 'city' of X has numbers, such as 1, but its categories are text, such as 'Rom'",
+        ),
+        (
+            {"size": ["7"]},
+            "column 'size' of X has text, such as '7', but its categories are numbers, such as 7",
+        ),
+        (
+            {"age": ["old"]},
+            "column 'age' of X has dtype .*text can only be of categories",
+        ),
+        (
+            {"age": pd.Categorical(["old"])},
+            "column 'age' of X has dtype category.*can only be of categories",
+        ),
+        (
+            {"city": pd.to_datetime(["2020-01-01"])},
+            "column 'city' of X has dtype datetime",
+        ),
         (
             {"city": [1], "size": ["7"], "age": pd.to_datetime(["2020-01-01"])},
             "(?s)'age' had numbers in training, and has times now.*column 'city' of X has numbers.*column 'size' of X",
         ),
-        ({"city": [["Rom"]]}, "column 'city' of X has something that is not a category"),
+        (
+            {"city": [["Rom"]]},
+            "column 'city' of X has something that is not a category",
+        ),
     ],
 )
-def test_what_cannot_be_matched_raises(chooser: Booster, change: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_matched_raises(
+    chooser: Booster, change: dict[str, Any], message: str
+) -> None:
     good = {"age": [1.0], "city": ["Rom"], "size": [7]}
     assert chooser.predict(pd.DataFrame(good)) == 11.5
     with pytest.raises(DataError, match=message):
@@ -79,9 +117,23 @@ def test_what_cannot_be_matched_raises(chooser: Booster, change: dict[str, Any],
 
 
 def test_a_column_of_only_missing_values_has_any_type(chooser: Booster) -> None:
-    for nothing in (pd.Series([None], dtype=object), pd.Series([np.nan]), pd.Series([None], dtype="string")):
-        assert chooser.predict(pd.DataFrame({"age": [31.0], "city": nothing, "size": nothing})) == 19.0
-    assert chooser.predict(pa.table({"age": [31.0], "city": pa.nulls(1), "size": pa.nulls(1)})) == 19.0
+    for nothing in (
+        pd.Series([None], dtype=object),
+        pd.Series([np.nan]),
+        pd.Series([None], dtype="string"),
+    ):
+        assert (
+            chooser.predict(
+                pd.DataFrame({"age": [31.0], "city": nothing, "size": nothing})
+            )
+            == 19.0
+        )
+    assert (
+        chooser.predict(
+            pa.table({"age": [31.0], "city": pa.nulls(1), "size": pa.nulls(1)})
+        )
+        == 19.0
+    )
 
 
 # Random trees against a walk from the root
@@ -89,14 +141,23 @@ def test_a_column_of_only_missing_values_has_any_type(chooser: Booster) -> None:
 N_COLUMNS = 5
 
 
-def random_tree(rng: np.random.Generator, n_splits: int, n_codes: int) -> dict[str, np.ndarray]:
+def random_tree(
+    rng: np.random.Generator, n_splits: int, n_codes: int
+) -> dict[str, np.ndarray]:
     """Columns 0 to 2 by sets of codes, the others by thresholds."""
-    nodes, open_ends = [leaf(rng.normal())], [0]
+    nodes = [leaf(rng.normal())]
+    open_ends = [0]
     for _ in range(n_splits):
-        at, column = open_ends.pop(rng.integers(len(open_ends))), int(rng.integers(N_COLUMNS))
-        nodes[at] = {"column": column, "missing_left": int(rng.integers(4 if column < 3 else 2)), "left": len(nodes)}
+        at = open_ends.pop(rng.integers(len(open_ends)))
+        column = int(rng.integers(N_COLUMNS))
+        nodes[at] = {
+            "column": column,
+            "missing_left": int(rng.integers(4 if column < 3 else 2)),
+            "left": len(nodes),
+        }
         if column < 3:
-            size = rng.integers(not nodes[at]["missing_left"], min(n_codes, 40))  # others may be alone on the left
+            # others may be alone on the left
+            size = rng.integers(not nodes[at]["missing_left"], min(n_codes, 40))
             nodes[at]["codes"] = sorted(rng.choice(n_codes, size=size, replace=False))
         else:
             nodes[at]["threshold"] = float(rng.integers(-3, 3))
@@ -105,14 +166,26 @@ def random_tree(rng: np.random.Generator, n_splits: int, n_codes: int) -> dict[s
     return grown(*nodes)
 
 
-def symmetric_tree(rng: np.random.Generator, depth: int, n_codes: int) -> dict[str, np.ndarray]:
+def symmetric_tree(
+    rng: np.random.Generator, depth: int, n_codes: int
+) -> dict[str, np.ndarray]:
     """The same split, and the same set, in all nodes of a level."""
-    levels = [sorted(rng.choice(n_codes, size=rng.integers(1, n_codes), replace=False)) for _ in range(depth)]
+    levels = [
+        sorted(rng.choice(n_codes, size=rng.integers(1, n_codes), replace=False))
+        for _ in range(depth)
+    ]
     nodes = []
     for level in range(depth):
         column = level % N_COLUMNS
-        same = {"column": column, "missing_left": level % (4 if column < 3 else 2), "set": level if column < 3 else -1}
-        nodes += [{**same, "left": 2 * node + 1} for node in range(2**level - 1, 2 ** (level + 1) - 1)]
+        same = {
+            "column": column,
+            "missing_left": level % (4 if column < 3 else 2),
+            "set": level if column < 3 else -1,
+        }
+        nodes += [
+            {**same, "left": 2 * node + 1}
+            for node in range(2**level - 1, 2 ** (level + 1) - 1)
+        ]
     tree = grown(*nodes, *(leaf(rng.normal()) for _ in range(2**depth)))
     tree["set_offset"] = np.cumsum([0, *map(len, levels)], dtype=np.int64)
     tree["set_code"] = np.concatenate(levels, dtype=np.int32, casting="unsafe")
@@ -120,8 +193,11 @@ def symmetric_tree(rng: np.random.Generator, depth: int, n_codes: int) -> dict[s
 
 
 def walk(trees: Trees, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scores and leaves, from each node to its children; codes of -1 are missing, of -2 new."""
-    scores, leaves = np.zeros(len(X)), np.zeros((len(X), trees.n_trees), np.int32)
+    """Scores and leaves, from each node to its children; codes of -1 are missing, of -2
+    new.
+    """
+    scores = np.zeros(len(X))
+    leaves = np.zeros((len(X), trees.n_trees), np.int32)
     for t, first in enumerate(trees.offset[:-1]):
         at = np.full(len(X), first)
         for node in range(first, trees.offset[t + 1]):
@@ -130,10 +206,13 @@ def walk(trees: Trees, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
                 leaves[here, t] = node - first
                 scores[here] += trees.value[node]
                 continue
-            x, side = X[:, trees.column[node]], trees.missing_left[node] in (1, 3)
+            x = X[:, trees.column[node]]
+            side = trees.missing_left[node] in (1, 3)
             if trees.set[node] >= 0:
                 new = trees.missing_left[node] in (1, 2)
-                left = np.where(x == -1, side, np.where(x == -2, new, np.isin(x, trees.codes(node))))
+                left = np.where(
+                    x == -1, side, np.where(x == -2, new, np.isin(x, trees.codes(node)))
+                )
             else:
                 left = np.where(np.isnan(x), side, x <= trees.threshold[node])
             at = np.where(here, first + trees.left[node] + ~left, at)
@@ -143,7 +222,9 @@ def walk(trees: Trees, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.pairwise
 @pytest.mark.parametrize("n_codes", [2, 60, 253, 254, 255, 5000, 65534])
 @pytest.mark.parametrize("shape", ["random", "symmetric"])
-def test_random_trees_predict_as_a_walk_from_the_root(isa: str, n_codes: int, shape: str) -> None:
+def test_random_trees_predict_as_a_walk_from_the_root(
+    isa: str, n_codes: int, shape: str
+) -> None:
     rng = np.random.default_rng(n_codes)
     if shape == "symmetric":
         trees = Trees.of([(symmetric_tree(rng, 1 + t, n_codes), 0) for t in range(6)])
@@ -151,10 +232,21 @@ def test_random_trees_predict_as_a_walk_from_the_root(isa: str, n_codes: int, sh
         trees = Trees.of([(random_tree(rng, 3 * t, n_codes), 0) for t in range(8)])
     known = {c: Dictionary(tuple(range(n_codes))) for c in range(3)}
     model = Booster(
-        trees, base=np.zeros(1), objective="squared_error", fields={}, link="identity",
-        feature_names=list("abcde"), named=False, params={}, categories=known,
-    )  # fmt: skip
-    X = np.where(np.arange(N_COLUMNS) < 3, rng.integers(0, n_codes, (600, 5)), rng.integers(-4, 4, (600, 5)) * 1.0)
+        trees,
+        base=np.zeros(1),
+        objective="squared_error",
+        fields={},
+        link="identity",
+        feature_names=list("abcde"),
+        named=False,
+        params={},
+        categories=known,
+    )
+    X = np.where(
+        np.arange(N_COLUMNS) < 3,
+        rng.integers(0, n_codes, (600, 5)),
+        rng.integers(-4, 4, (600, 5)) * 1.0,
+    )
     X[:, :3][rng.random((600, 3)) < 0.2] = -1
     X[:, :3][rng.random((600, 3)) < 0.2] = -2
     scores, leaves = walk(trees, X)
@@ -163,8 +255,12 @@ def test_random_trees_predict_as_a_walk_from_the_root(isa: str, n_codes: int, sh
     given[:, :3][X[:, :3] == -2] = n_codes + 7  # no category of theirs
     for n_rows in (1, 47, 48, 600):
         for n_jobs in (1, 3):
-            np.testing.assert_array_equal(model.predict(given[:n_rows], n_jobs=n_jobs), scores[:n_rows])
-        np.testing.assert_array_equal(model.predict_leaves(given[:n_rows]), leaves[:n_rows])
+            np.testing.assert_array_equal(
+                model.predict(given[:n_rows], n_jobs=n_jobs), scores[:n_rows]
+            )
+        np.testing.assert_array_equal(
+            model.predict_leaves(given[:n_rows]), leaves[:n_rows]
+        )
 
 
 # Text
@@ -181,24 +277,58 @@ tree 0 (round 0, output 0)
 
 def test_text_shows_categories(chooser: Booster) -> None:
     assert chooser.to_text(0) == TEXT
-    many = grown({"column": 1, "left": 1, "codes": list(range(20))}, leaf(1.0), leaf(2.0))
-    wide = replace(chooser, trees=Trees.of([(many, 0)]), categories={1: Dictionary(tuple(f"v{i}" for i in range(30)))})
-    alone = grown({"column": 1, "left": 1, "codes": [], "missing_left": 1}, leaf(1.0), leaf(2.0))
-    assert "0: city is missing  [" in replace(chooser, trees=Trees.of([(alone, 0)])).to_text()
+    many = grown(
+        {"column": 1, "left": 1, "codes": list(range(20))}, leaf(1.0), leaf(2.0)
+    )
+    wide = replace(
+        chooser,
+        trees=Trees.of([(many, 0)]),
+        categories={1: Dictionary(tuple(f"v{i}" for i in range(30)))},
+    )
+    alone = grown(
+        {"column": 1, "left": 1, "codes": [], "missing_left": 1}, leaf(1.0), leaf(2.0)
+    )
+    assert (
+        "0: city is missing  ["
+        in replace(chooser, trees=Trees.of([(alone, 0)])).to_text()
+    )
     for sides, words in ((0, "in {}"), (2, "is new"), (3, "is missing, not new")):
-        told = replace(chooser, trees=Trees.of([(alone | {"missing_left": np.array([sides, 0, 0], np.uint8)}, 0)]))
+        told = replace(
+            chooser,
+            trees=Trees.of(
+                [(alone | {"missing_left": np.array([sides, 0, 0], np.uint8)}, 0)]
+            ),
+        )
         assert f"0: city {words}  [" in told.to_text()
         if sides > 1:
-            assert told.to_frame("polars")["new"].to_list() == ["left" if sides == 2 else "right", None, None]
-    assert "city in {'v0', 'v1', 'v2', 'v3', 'v4', 'v5', 'v6', 'v7', ... 20 in all}" in wide.to_text()
+            assert told.to_frame("polars")["new"].to_list() == [
+                "left" if sides == 2 else "right",
+                None,
+                None,
+            ]
+    assert (
+        "city in {'v0', 'v1', 'v2', 'v3', 'v4', 'v5', 'v6', 'v7', ... 20 in all}"
+        in wide.to_text()
+    )
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars"])
 def test_frame_shows_categories(chooser: Booster, backend: str) -> None:
     frame = chooser.to_frame(backend)
-    lists = [None if one is None else list(one) for one in frame["categories"].to_list()]
+    lists = [
+        None if one is None else list(one) for one in frame["categories"].to_list()
+    ]
     nothing = [None] * 2
-    wanted = [["Rom", "Oslo"], None, ["-1"], *nothing, None, None, ["Bern", "Oslo", "Zürich"], *nothing]
+    wanted = [
+        ["Rom", "Oslo"],
+        None,
+        ["-1"],
+        *nothing,
+        None,
+        None,
+        ["Bern", "Oslo", "Zürich"],
+        *nothing,
+    ]
     assert lists == wanted
     assert np.isnan(frame["threshold"].to_numpy()[[0, 2, 7]]).all()
     assert frame["threshold"][5] == 30.0
@@ -242,15 +372,27 @@ SET_LIES: dict[str, tuple[Any, str]] = {
     "set below -1": (put("set", 0, -2), "sets are below 3"),
     "a leaf with a set": (put("set", 1, 0), "no others, are split by sets"),
     "a number split by a set": (put("set", 5, 0), "no others, are split by sets"),
-    "a category split by a threshold": (put("set", 0, -1), "no others, are split by sets"),
-    "a threshold beside a set": (put("threshold", 0, 1.0), "threshold of a split by a set"),
+    "a category split by a threshold": (
+        put("set", 0, -1),
+        "no others, are split by sets",
+    ),
+    "a threshold beside a set": (
+        put("threshold", 0, 1.0),
+        "threshold of a split by a set",
+    ),
     "no offsets": (swap("set_offset", []), "offsets of sets go from 0"),
     "offsets start late": (put("set_offset", 0, 1), "offsets of sets go from 0"),
     "offsets end early": (put("set_offset", 3, 5), "offsets of sets go from 0"),
     "offsets end late": (put("set_offset", 3, 7), "offsets of sets go from 0"),
     "offsets fall": (put("set_offset", 2, 1), "offsets of sets do not fall"),
-    "offsets wrap around": (put("set_offset", 1, -(2**63)), "offsets of sets do not fall"),
-    "offsets are huge": (put("set_offset", 1, 2**63 - 1), "offsets of sets do not fall"),
+    "offsets wrap around": (
+        put("set_offset", 1, -(2**63)),
+        "offsets of sets do not fall",
+    ),
+    "offsets are huge": (
+        put("set_offset", 1, 2**63 - 1),
+        "offsets of sets do not fall",
+    ),
     "too few codes": (swap("set_code", [0, 2, 1, 1, 2]), "offsets of sets go from 0"),
     "codes fall": (swap("set_code", [2, 0, 1, 1, 2, 3]), "codes of a set rise"),
     "a code twice": (swap("set_code", [2, 2, 1, 1, 2, 3]), "codes of a set rise"),
@@ -263,7 +405,8 @@ SET_LIES: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("lie", SET_LIES)
 def test_every_lie_about_sets_raises(chooser: Booster, lie: str) -> None:
     change, message = SET_LIES[lie]
-    given, bins = arrays(chooser.trees), {1: 4, 2: 3}
+    given = arrays(chooser.trees)
+    bins = {1: 4, 2: 3}
     Trees(**given).validate(3, 1, bins)
     change(given)
     with pytest.raises(ModelFormatError, match=message):
@@ -277,12 +420,23 @@ def test_files_hold_categories(chooser: Booster) -> None:
     assert dict(back.categories) == dict(chooser.categories)
     np.testing.assert_array_equal(back.predict(TABLES["arrow"]), ANSWERS)
     assert b'"version":2' in raw.replace(b"\\", b"")
-    other = replace(chooser, categories={**chooser.categories, 1: Dictionary(("Rom", "Bern", "Oslo", "Genf"))})
+    other = replace(
+        chooser,
+        categories={
+            **chooser.categories,
+            1: Dictionary(("Rom", "Bern", "Oslo", "Genf")),
+        },
+    )
     assert other.fingerprint() != chooser.fingerprint()
 
 
-def test_the_format_with_categories_is_the_one_that_was_released(chooser: Booster) -> None:
-    assert chooser.fingerprint() == "12612ebb7c533fab4148eb0bd7bc64bef661ebad2665384664485012d000f1d2"
+def test_the_format_with_categories_is_the_one_that_was_released(
+    chooser: Booster,
+) -> None:
+    assert (
+        chooser.fingerprint()
+        == "12612ebb7c533fab4148eb0bd7bc64bef661ebad2665384664485012d000f1d2"
+    )
 
 
 def ends(*places: int) -> Any:
@@ -291,25 +445,36 @@ def ends(*places: int) -> Any:
 
 FILE_LIES: dict[str, Any] = {
     "no dictionary": lambda a: a.pop("category.1"),
-    "no dictionaries": lambda a: [a.pop(name) for name in list(a) if name.startswith("category")],
+    "no dictionaries": lambda a: [
+        a.pop(name) for name in list(a) if name.startswith("category")
+    ],
     "no sets": lambda a: [a.pop(name) for name in ("set", "set_offset", "set_code")],
     "no set": lambda a: a.pop("set"),
-    "a dictionary of a column of numbers": lambda a: a.update({"category.0": np.arange(3)}),
+    "a dictionary of a column of numbers": lambda a: a.update(
+        {"category.0": np.arange(3)}
+    ),
     "a dictionary of no column": lambda a: a.update({"category.3": np.arange(3)}),
     "ends of no text": lambda a: a.update({"category.0.end": np.arange(3)}),
     "ends of integers": lambda a: a.update({"category.2.end": np.arange(3)}),
     "text without ends": lambda a: a.pop("category.1.end"),
     "integers of another type": lambda a: a.update({"category.2": np.arange(3.0)}),
-    "integers of two dimensions": lambda a: a.update({"category.2": a["category.2"][None]}),
+    "integers of two dimensions": lambda a: a.update(
+        {"category.2": a["category.2"][None]}
+    ),
     "an integer twice": lambda a: a["category.2"].__setitem__(0, -1),
-    "a text twice": lambda a: a.update({"category.1": np.frombuffer(b"aabc", np.uint8)}) or ends(1, 2, 3, 4)(a),
+    "a text twice": lambda a: (
+        a.update({"category.1": np.frombuffer(b"aabc", np.uint8)})
+        or ends(1, 2, 3, 4)(a)
+    ),
     "fewer values than codes": lambda a: a.update({"category.2": a["category.2"][:1]}),
     "text that is no UTF-8": lambda a: a["category.1"].__setitem__(0, 0xFF),
     "ends that fall": ends(3, 2, 11, 18),
     "ends that are negative": ends(-3, 7, 11, 18),
     "ends that end early": ends(3, 7, 11, 17),
     "ends that end late": ends(3, 7, 11, 19),
-    "ends of another type": lambda a: a.update({"category.1.end": a["category.1.end"].astype(np.int32)}),
+    "ends of another type": lambda a: a.update(
+        {"category.1.end": a["category.1.end"].astype(np.int32)}
+    ),
     "ends within a letter": ends(3, 7, 13, 18),
 }
 
@@ -343,7 +508,10 @@ def test_constraints_beside_categories(chooser: Booster) -> None:
 
 def test_categories_have_no_order(chooser: Booster) -> None:
     assert (
-        replace(chooser, params={"monotone_constraints": {"city": 1}}).check_constraints().monotone["city"].holds
+        replace(chooser, params={"monotone_constraints": {"city": 1}})
+        .check_constraints()
+        .monotone["city"]
+        .holds
         is None
     )
 
@@ -351,7 +519,10 @@ def test_categories_have_no_order(chooser: Booster) -> None:
 CORE_LIES: dict[str, tuple[Any, str]] = {
     "codes fall": SET_LIES["codes fall"],
     "a negative code": SET_LIES["a negative code"],
-    "a code beyond all columns": (put("set_code", 5, 65_534), "codes of a set must rise"),
+    "a code beyond all columns": (
+        put("set_code", 5, 65_534),
+        "codes of a set must rise",
+    ),
     "offsets fall": SET_LIES["offsets fall"],
     "offsets end late": SET_LIES["offsets end late"],
     "no such set": (put("set", 0, 3), "a set that is not there"),

@@ -1,4 +1,6 @@
-"""Verdicts on constraints: proofs for models that keep them, rows for those that do not."""
+"""Verdicts on constraints: proofs for models that keep them, rows for those that do
+not.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -15,25 +17,39 @@ from sapwood.model.trees import Trees
 Floats = NDArray[np.float64]
 
 
-def stump(column: int, threshold: float, left: float, right: float, missing_left: int = 0) -> dict[str, Any]:
+def stump(
+    column: int, threshold: float, left: float, right: float, missing_left: int = 0
+) -> dict[str, Any]:
     """A tree of one split."""
     zeros = np.zeros(3)
     return {
-        "column": np.array([column, -1, -1], np.int32), "threshold": np.array([threshold, 0, 0]),
-        "missing_left": np.array([missing_left, 0, 0], np.uint8), "left": np.array([1, 0, 0], np.int32),
-        "value": np.array([0, left, right]), "gain": zeros, "cover": zeros, "count": zeros,
-    }  # fmt: skip
+        "column": np.array([column, -1, -1], np.int32),
+        "threshold": np.array([threshold, 0, 0]),
+        "missing_left": np.array([missing_left, 0, 0], np.uint8),
+        "left": np.array([1, 0, 0], np.int32),
+        "value": np.array([0, left, right]),
+        "gain": zeros,
+        "cover": zeros,
+        "count": zeros,
+    }
 
 
 def model(trees: list[Any], **params: Any) -> Booster:
     """A model of such trees over two columns."""
     no_sets = {"set_offset": np.zeros(1, np.int64), "set_code": np.empty(0, np.int32)}
-    blank = [no_sets | {"set": np.full(len(tree["column"]), -1, np.int32)} for tree in trees]
+    blank = [
+        no_sets | {"set": np.full(len(tree["column"]), -1, np.int32)} for tree in trees
+    ]
     return Booster(
         Trees.of([(some | tree, 0) for some, tree in zip(blank, trees, strict=True)]),
-        base=np.zeros(1), objective="squared_error", fields={},
-        link="identity", feature_names=["a", "b"], named=False, params=params,
-    )  # fmt: skip
+        base=np.zeros(1),
+        objective="squared_error",
+        fields={},
+        link="identity",
+        feature_names=["a", "b"],
+        named=False,
+        params=params,
+    )
 
 
 RISING = {"monotone_constraints": {"a": 1}}
@@ -55,11 +71,17 @@ def test_a_falling_stump_is_refuted_by_two_rows() -> None:
     assert verdict.rows[0, 0] < verdict.rows[1, 0]
     assert verdict.rows[0, 1] == verdict.rows[1, 1]
     assert low > high
-    assert model([stump(0, 1.0, 1.0, -1.0)], monotone_constraints={"a": -1}).check_constraints()
+    assert model(
+        [stump(0, 1.0, 1.0, -1.0)], monotone_constraints={"a": -1}
+    ).check_constraints()
 
 
 def test_a_tree_that_falls_in_a_sum_that_rises_is_not_proven() -> None:
-    verdict = model([stump(0, 1.0, 0.5, 0.0), stump(0, 1.0, -1.0, 1.0)], **RISING).check_constraints().monotone["a"]
+    verdict = (
+        model([stump(0, 1.0, 0.5, 0.0), stump(0, 1.0, -1.0, 1.0)], **RISING)
+        .check_constraints()
+        .monotone["a"]
+    )
     assert verdict.holds is None
     assert not verdict
     assert "1 trees" in verdict.why
@@ -70,13 +92,17 @@ def test_values_against_missing_have_no_order() -> None:
 
 
 def test_leaves_that_no_change_of_the_column_can_lead_to_may_cross() -> None:
-    """Split by b first: where b is low, a goes from 5 to 6; where it is high, from 0 to 1."""
+    """Split by b first: where b is low, a goes from 5 to 6; where it is high, from 0 to
+    1.
+    """
     tree = {
-        "column": np.array([1, 0, 0, -1, -1, -1, -1], np.int32), "threshold": np.array([0.5, 1, 2, 0, 0, 0, 0.0]),
-        "missing_left": np.zeros(7, np.uint8), "left": np.array([1, 3, 5, 0, 0, 0, 0], np.int32),
+        "column": np.array([1, 0, 0, -1, -1, -1, -1], np.int32),
+        "threshold": np.array([0.5, 1, 2, 0, 0, 0, 0.0]),
+        "missing_left": np.zeros(7, np.uint8),
+        "left": np.array([1, 3, 5, 0, 0, 0, 0], np.int32),
         "value": np.array([0, 0, 0, 5.0, 6.0, 0.0, 1.0]),
         **{name: np.zeros(7) for name in ("gain", "cover", "count")},
-    }  # fmt: skip
+    }
     assert model([tree], **RISING).check_constraints()
     tree["value"] = np.array([0, 0, 0, 5.0, 6.0, 1.0, 0.0])
     verdict = model([tree], **RISING).check_constraints().monotone["a"]
@@ -86,15 +112,20 @@ def test_leaves_that_no_change_of_the_column_can_lead_to_may_cross() -> None:
 
 
 def test_what_is_below_a_column_is_compared_only_where_the_rest_is_alike() -> None:
-    """Split by a, then both sides by b: 0 and 8 on the left, 6 and 10 on the right cross but never along a."""
+    """Split by a, then both sides by b: 0 and 8 on the left, 6 and 10 on the right
+    cross but never along a.
+    """
     tree = {
-        "column": np.array([0, 1, 1, -1, -1, -1, -1], np.int32), "threshold": np.array([0.5, 0.5, 0.5, 0, 0, 0, 0]),
-        "missing_left": np.zeros(7, np.uint8), "left": np.array([1, 3, 5, 0, 0, 0, 0], np.int32),
+        "column": np.array([0, 1, 1, -1, -1, -1, -1], np.int32),
+        "threshold": np.array([0.5, 0.5, 0.5, 0, 0, 0, 0]),
+        "missing_left": np.zeros(7, np.uint8),
+        "left": np.array([1, 3, 5, 0, 0, 0, 0], np.int32),
         "value": np.array([0, 0, 0, 0.0, 8.0, 6.0, 10.0]),
         **{name: np.zeros(7) for name in ("gain", "cover", "count")},
-    }  # fmt: skip
+    }
     assert model([tree], **RISING).check_constraints()
-    tree["threshold"] = np.array([0.5, 0.5, 0.7, 0, 0, 0, 0])  # between 0.5 and 0.7 it falls from 8 to 6
+    # between 0.5 and 0.7 it falls from 8 to 6
+    tree["threshold"] = np.array([0.5, 0.5, 0.7, 0, 0, 0, 0])
     verdict = model([tree], **RISING).check_constraints().monotone["a"]
     assert verdict.holds is False
     assert verdict.rows is not None
@@ -102,13 +133,24 @@ def test_what_is_below_a_column_is_compared_only_where_the_rest_is_alike() -> No
 
 
 @pytest.mark.parametrize(
-    ("groups", "holds"), [([["a", "b"]], True), ("pairwise", True), ([["a"]], False), ("no_interactions", False)]
+    ("groups", "holds"),
+    [
+        ([["a", "b"]], True),
+        ("pairwise", True),
+        ([["a"]], False),
+        ("no_interactions", False),
+    ],
 )
 def test_groups(groups: Any, holds: bool) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
-    booster = sapwood.train({"n_estimators": 2}, Dataset(X, label=X[:, 0] * X[:, 1], feature_names=["a", "b"]))
-    verdict = replace(booster, params={**booster.params, "interaction_constraints": groups}).check_constraints()
+    booster = sapwood.train(
+        {"n_estimators": 2},
+        Dataset(X, label=X[:, 0] * X[:, 1], feature_names=["a", "b"]),
+    )
+    verdict = replace(
+        booster, params={**booster.params, "interaction_constraints": groups}
+    ).check_constraints()
     assert bool(verdict) == holds
     assert verdict.interaction is not None
     assert holds or "a, b" in verdict.interaction.why
@@ -121,7 +163,9 @@ def test_a_free_model_is_found_out() -> None:
     booster = sapwood.train({"n_estimators": 20}, Dataset(X, label=y))
     claims = {"monotone_constraints": dict.fromkeys(booster.feature_names[:1], 1)}
     verdict = (
-        replace(booster, params={**booster.params, **claims}).check_constraints().monotone[booster.feature_names[0]]
+        replace(booster, params={**booster.params, **claims})
+        .check_constraints()
+        .monotone[booster.feature_names[0]]
     )
     assert verdict.holds is False
     assert verdict.rows is not None
@@ -129,7 +173,9 @@ def test_a_free_model_is_found_out() -> None:
 
 
 def test_no_constraints_are_kept() -> None:
-    assert model([stump(0, 1.0, 1.0, -1.0)], monotone_constraints=None).check_constraints()
+    assert model(
+        [stump(0, 1.0, 1.0, -1.0)], monotone_constraints=None
+    ).check_constraints()
 
 
 def test_constraints_that_were_not_read_are_unknown_until_they_are_given() -> None:
@@ -141,7 +187,9 @@ def test_constraints_that_were_not_read_are_unknown_until_they_are_given() -> No
     assert foreign.check_constraints(monotone_constraints={"a": -1})
     assert foreign.check_constraints(monotone_constraints=[0, 1])
     assert foreign.check_constraints({0: 1}).monotone["a"].holds is False
-    assert foreign.check_constraints(interaction_constraints="no_interactions").interaction
+    assert foreign.check_constraints(
+        interaction_constraints="no_interactions"
+    ).interaction
     with pytest.raises(ParameterError, match="names the column 'q'"):
         foreign.check_constraints({"q": 1})
 

@@ -40,29 +40,47 @@ def test_bytes_depend_on_the_model_alone(regressor: Booster) -> None:
     turned = dict(reversed(regressor.params.items()))
     twin = dataclasses.replace(regressor, params=turned, history={"other": [1.0]})
     assert twin.to_bytes() == regressor.to_bytes()
-    assert dataclasses.replace(regressor, base=[10.5]).to_bytes() != regressor.to_bytes()
+    assert (
+        dataclasses.replace(regressor, base=[10.5]).to_bytes() != regressor.to_bytes()
+    )
 
 
-def test_format_is_the_one_that_was_released(regressor: Booster, classifier: Booster) -> None:
-    """Other bytes for the same model would break fingerprints; only a new format version may change this."""
-    assert regressor.fingerprint() == "dfdfabcea214436b965f528b781401db9135d9b2e9ecdf7050f5fe5cba21c03e"
-    assert classifier.fingerprint() == "83a12c19cbff1c1e15f5d4e48ee93701f74fb85931a408a996113318f60f9b5f"
+def test_format_is_the_one_that_was_released(
+    regressor: Booster, classifier: Booster
+) -> None:
+    """Other bytes for the same model would break fingerprints; only a new format
+    version may change this.
+    """
+    assert (
+        regressor.fingerprint()
+        == "dfdfabcea214436b965f528b781401db9135d9b2e9ecdf7050f5fe5cba21c03e"
+    )
+    assert (
+        classifier.fingerprint()
+        == "83a12c19cbff1c1e15f5d4e48ee93701f74fb85931a408a996113318f60f9b5f"
+    )
 
 
-def test_files_of_the_first_format_load_and_stay_as_they_are(regressor: Booster, X, answers) -> None:
+def test_files_of_the_first_format_load_and_stay_as_they_are(
+    regressor: Booster, X, answers
+) -> None:
     raw = (Path(__file__).parents[2] / "golden" / "model-1.sapwood").read_bytes()
     old = load(raw)
     assert old.to_bytes() == raw == regressor.to_bytes()
     np.testing.assert_array_equal(old.predict(X), answers)
 
 
-def test_everything_comes_back(regressor: Booster, classifier: Booster, X, answers) -> None:
+def test_everything_comes_back(
+    regressor: Booster, classifier: Booster, X, answers
+) -> None:
     for model in (regressor, classifier):
         back = load(model.to_bytes())
         for name in FIELDS:
             np.testing.assert_array_equal(getattr(back, name), getattr(model, name))
         for name in ARRAYS:
-            kept, got = (getattr(b if name == "base" else b.trees, name) for b in (model, back))
+            kept, got = (
+                getattr(b if name == "base" else b.trees, name) for b in (model, back)
+            )
             np.testing.assert_array_equal(kept, got, strict=True)
             assert not got.flags.writeable
     np.testing.assert_array_equal(load(regressor.to_bytes()).predict(X), answers)
@@ -73,7 +91,14 @@ def test_load_from_path_bytes_and_file(regressor: Booster, tmp_path: Path) -> No
     regressor.save(path)
     raw = path.read_bytes()
     assert raw == regressor.to_bytes()
-    for source in (path, str(path), raw, bytearray(raw), memoryview(raw), stdio.BytesIO(raw)):
+    for source in (
+        path,
+        str(path),
+        raw,
+        bytearray(raw),
+        memoryview(raw),
+        stdio.BytesIO(raw),
+    ):
         assert load(source).to_bytes() == raw
     with open(path, "rb") as file:
         assert load(file).to_bytes() == raw
@@ -105,9 +130,15 @@ CLASSES = [
 
 @pytest.mark.parametrize("classes", CLASSES, ids=repr)
 def test_classes_round_trip_exactly(classes: np.ndarray, classifier: Booster) -> None:
-    trees, base = classifier.trees.slice(0, 1), classifier.base[:1]
+    trees = classifier.trees.slice(0, 1)
+    base = classifier.base[:1]
     model = dataclasses.replace(
-        classifier, trees=trees, base=base, objective="logistic", link="sigmoid", classes=classes
+        classifier,
+        trees=trees,
+        base=base,
+        objective="logistic",
+        link="sigmoid",
+        classes=classes,
     )
     back = load(model.to_bytes())
     assert back.classes.dtype == classes.dtype
@@ -116,12 +147,19 @@ def test_classes_round_trip_exactly(classes: np.ndarray, classifier: Booster) ->
 
 
 def test_classes_that_json_cannot_hold_raise(classifier: Booster) -> None:
-    for classes in (np.array(["2001-01-01", "2002-01-01", "2003-01-01"], "M8[D]"), np.array([b"a", b"b", b"c"])):
-        with pytest.raises(DataError, match="cannot be saved; use strings, booleans or numbers"):
+    for classes in (
+        np.array(["2001-01-01", "2002-01-01", "2003-01-01"], "M8[D]"),
+        np.array([b"a", b"b", b"c"]),
+    ):
+        with pytest.raises(
+            DataError, match="cannot be saved; use strings, booleans or numbers"
+        ):
             dataclasses.replace(classifier, classes=classes).to_bytes()
 
 
-def test_width_and_byte_order_of_classes_do_not_reach_the_file(classifier: Booster) -> None:
+def test_width_and_byte_order_of_classes_do_not_reach_the_file(
+    classifier: Booster,
+) -> None:
     wide = dataclasses.replace(classifier, classes=classifier.classes.astype(">U40"))
     assert wide.to_bytes() == classifier.to_bytes()
 
@@ -140,10 +178,22 @@ def test_every_truncation_raises(regressor: Booster) -> None:
 
 
 @pytest.mark.parametrize("model", ["regressor", "classifier"])
-def test_every_single_byte_change_raises(model: str, request: pytest.FixtureRequest) -> None:
+def test_every_single_byte_change_raises(
+    model: str, request: pytest.FixtureRequest
+) -> None:
     raw = bytearray(request.getfixturevalue(model).to_bytes())
     for place, byte in enumerate(raw):
-        others = {byte ^ (1 << bit) for bit in range(8)} | {0, 9, 10, 13, 32, 34, 48, 92, 255}
+        others = {byte ^ (1 << bit) for bit in range(8)} | {
+            0,
+            9,
+            10,
+            13,
+            32,
+            34,
+            48,
+            92,
+            255,
+        }
         for other in others - {byte}:
             raw[place] = other
             with pytest.raises(ModelFormatError):
@@ -153,7 +203,15 @@ def test_every_single_byte_change_raises(model: str, request: pytest.FixtureRequ
 
 
 @pytest.mark.parametrize(
-    "raw", [b"", b"\0" * 8, b"\0" * 100, b"\xff" * 100, b"PK\x03\x04" + b"\0" * 60, b"tree\nversion=v4\n"]
+    "raw",
+    [
+        b"",
+        b"\0" * 8,
+        b"\0" * 100,
+        b"\xff" * 100,
+        b"PK\x03\x04" + b"\0" * 60,
+        b"tree\nversion=v4\n",
+    ],
 )
 def test_other_files_raise(raw: bytes) -> None:
     with pytest.raises(ModelFormatError):
@@ -166,7 +224,9 @@ def test_other_files_raise(raw: bytes) -> None:
 def sealed(header: bytes, body: bytes) -> bytes:
     """A container of any header, with a digest that is right."""
     raw = len(header).to_bytes(8, "little") + header + body
-    return raw.replace(container.BLANK.encode(), hashlib.sha256(raw).hexdigest().encode(), 1)
+    return raw.replace(
+        container.BLANK.encode(), hashlib.sha256(raw).hexdigest().encode(), 1
+    )
 
 
 def opened(raw: bytes) -> tuple[dict[str, Any], bytes]:
@@ -232,13 +292,22 @@ def test_lies_in_the_header_raise(regressor: Booster, lie: str) -> None:
 
 @pytest.mark.parametrize("name", ["column", "left", "value", "offset", "output"])
 def test_one_number_in_place_of_an_array_raises(regressor: Booster, name: str) -> None:
-    nodes = {one: np.zeros(1, DTYPES[one]) for one in DTYPES if one not in ("offset", *SETS)} | {"column": [-1]}
-    leaf = Trees(offset=np.array([0, 1]), **{one: np.array(value, DTYPES[one]) for one, value in nodes.items()})
-    header, body = opened(dataclasses.replace(regressor, trees=leaf, best_round=None).to_bytes())
+    nodes = {
+        one: np.zeros(1, DTYPES[one]) for one in DTYPES if one not in ("offset", *SETS)
+    } | {"column": [-1]}
+    leaf = Trees(
+        offset=np.array([0, 1]),
+        **{one: np.array(value, DTYPES[one]) for one, value in nodes.items()},
+    )
+    header, body = opened(
+        dataclasses.replace(regressor, trees=leaf, best_round=None).to_bytes()
+    )
     load(sealed(padded(header), body))
     if name == "offset":  # the only one of two numbers
         first = header[name]["data_offsets"][0]
-        tensor_change(name, dtype="I64", shape=[], data_offsets=[first, first + 8])(header)
+        tensor_change(name, dtype="I64", shape=[], data_offsets=[first, first + 8])(
+            header
+        )
     else:
         tensor_change(name, shape=[])(header)
     with pytest.raises(ModelFormatError):
@@ -260,7 +329,8 @@ def test_lies_about_the_header_raise(regressor: Booster) -> None:
     with pytest.raises(ModelFormatError):
         load(sealed(b'{"a":' + deep + b"}", b""))
     with pytest.raises(ModelFormatError):
-        load(sealed(text.replace(b'"__metadata__"', b'"\xff_metadata__"'), body))  # not UTF-8
+        # not UTF-8
+        load(sealed(text.replace(b'"__metadata__"', b'"\xff_metadata__"'), body))
 
 
 def test_duplicate_keys_raise(regressor: Booster) -> None:
@@ -270,16 +340,22 @@ def test_duplicate_keys_raise(regressor: Booster) -> None:
     with pytest.raises(ModelFormatError):
         load(sealed(text[:-1] + b", " + again[1:], body))
     entry = header["__metadata__"]["sapwood"]
-    header["__metadata__"]["sapwood"] = entry.replace('"kind"', '"kind": "model", "kind"')
+    header["__metadata__"]["sapwood"] = entry.replace(
+        '"kind"', '"kind": "model", "kind"'
+    )
     with pytest.raises(ModelFormatError):
         load(sealed(padded(header), body))
 
 
 def test_misaligned_arrays_raise(classifier: Booster) -> None:
-    """A valid container in all but the order of its arrays: six bytes first, so that the others start at odd places."""
+    """A valid container in all but the order of its arrays: six bytes first, so that
+    the others start at odd places.
+    """
     header, body = opened(classifier.to_bytes())
     order = sorted(
-        (name for name in header if name != "__metadata__"), key=lambda name: header[name]["dtype"], reverse=True
+        (name for name in header if name != "__metadata__"),
+        key=lambda name: header[name]["dtype"],
+        reverse=True,
     )
     assert order[0] == "missing_left"
     moved = b""
@@ -308,7 +384,8 @@ def classes(dtype: Any, values: Any, **more: Any) -> Callable[[Parts], None]:
     return field("classes", {"dtype": dtype, "values": values, **more})
 
 
-# What is no JSON value of the kind a field wants; test_trees.py has every lie about the trees themselves.
+# What is no JSON value of the kind a field wants; test_trees.py has every lie about the
+# trees themselves.
 WRONG = {
     "objective": [None, 1, [], "", "logistic", "quantile"],
     "fields": [None, [], "x", {"alpha": 0.5}],
@@ -326,15 +403,29 @@ WRONG = {
         ["age", "\ud800"],
     ],
     "named": [None, 0, 1, "true"],
-    "params": [None, [], "x", {"monotone_constraints": 5}, {"learning_rate": "fast"}, {"max_depth": [1]}],
+    "params": [
+        None,
+        [],
+        "x",
+        {"monotone_constraints": 5},
+        {"learning_rate": "fast"},
+        {"max_depth": [1]},
+    ],
     "classes": [[], "x", {}, 3],
     "best_round": ["1", 1.0, True, -1, 3, 2**70],
     "data_fingerprint": [None, 1, []],
 }
 LIES: dict[str, Callable[[Parts], Any]] = {
-    **{f"{name} is {value!r}": field(name, value) for name, values in WRONG.items() for value in values},
+    **{
+        f"{name} is {value!r}": field(name, value)
+        for name, values in WRONG.items()
+        for value in values
+    },
     **{f"no field {name}": lambda p, name=name: p[1].pop(name) for name in FIELDS},
-    **{f"no array {name}": lambda p, name=name: p[0].pop(name) for name in sorted(ARRAYS)},
+    **{
+        f"no array {name}": lambda p, name=name: p[0].pop(name)
+        for name in sorted(ARRAYS)
+    },
     "another field": field("pickle", "cos\nsystem"),
     "another array": array("more", [1.0]),
     "base of no output": array("base", np.zeros(0)),
@@ -399,8 +490,16 @@ def test_errors_say_what_is_wrong(regressor: Booster) -> None:
     for message, version, changed in (
         ("version 10; this Sapwood reads versions 1..9. Upgrade", 10, fields),
         ("'named' is a int, not a bool", 1, fields | {"named": 1}),
-        (r"fields {} are not the finite \['quantile_alpha'\]", 1, fields | {"objective": "quantile"}),
-        ("squared_error has link identity, not 'sigmoid'", 1, fields | {"link": "sigmoid"}),
+        (
+            r"fields {} are not the finite \['quantile_alpha'\]",
+            1,
+            fields | {"objective": "quantile"},
+        ),
+        (
+            "squared_error has link identity, not 'sigmoid'",
+            1,
+            fields | {"link": "sigmoid"},
+        ),
         ("best_round=3 is beyond the 2 rounds", 1, fields | {"best_round": 3}),
     ):
         with pytest.raises(ModelFormatError, match=message):
@@ -417,7 +516,10 @@ def failing(code: int) -> Callable[..., None]:
     return fail
 
 
-@pytest.mark.parametrize(("call", "code"), [("fsync", errno.EIO), ("fsync", errno.ENOSPC), ("replace", errno.EACCES)])
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [("fsync", errno.EIO), ("fsync", errno.ENOSPC), ("replace", errno.EACCES)],
+)
 @pytest.mark.parametrize("existing", [True, False])
 def test_a_save_that_fails_leaves_everything_as_it_was(
     regressor: Booster,
@@ -441,11 +543,14 @@ def test_a_save_that_fails_leaves_everything_as_it_was(
     assert load(path).to_bytes() == regressor.to_bytes()
 
 
-def test_a_full_disk_leaves_everything_as_it_was(regressor: Booster, tmp_path: Path) -> None:
+def test_a_full_disk_leaves_everything_as_it_was(
+    regressor: Booster, tmp_path: Path
+) -> None:
     path = tmp_path / "model.sapwood"
     path.write_bytes(b"old")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))  # Python ignores the signal, so that the write fails
+    # Python ignores the signal, so that the write fails
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
     try:
         with pytest.raises(OSError, match=os.strerror(errno.EFBIG)):
             regressor.save(path, force=True)
@@ -455,7 +560,9 @@ def test_a_full_disk_leaves_everything_as_it_was(regressor: Booster, tmp_path: P
     assert path.read_bytes() == b"old"
 
 
-def test_save_refuses_a_folder_and_a_missing_one(regressor: Booster, tmp_path: Path) -> None:
+def test_save_refuses_a_folder_and_a_missing_one(
+    regressor: Booster, tmp_path: Path
+) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     with pytest.raises(OSError, match=r"directory|folder"):
@@ -465,7 +572,9 @@ def test_save_refuses_a_folder_and_a_missing_one(regressor: Booster, tmp_path: P
     assert list(tmp_path.rglob("*")) == [folder]
 
 
-def test_a_saved_file_has_the_permissions_of_any_other(regressor: Booster, tmp_path: Path) -> None:
+def test_a_saved_file_has_the_permissions_of_any_other(
+    regressor: Booster, tmp_path: Path
+) -> None:
     before = os.umask(0o027)
     try:
         regressor.save(tmp_path / "model.sapwood")

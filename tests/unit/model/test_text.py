@@ -43,7 +43,9 @@ def test_text(regressor: Booster) -> None:
     assert regressor.to_text(0) == FIRST
     assert regressor.to_text(1) == SECOND
     for bad in (2, -1):
-        with pytest.raises(ParameterError, match=f"tree={bad} does not exist; choose 0..1"):
+        with pytest.raises(
+            ParameterError, match=f"tree={bad} does not exist; choose 0..1"
+        ):
             regressor.to_text(bad)
 
 
@@ -59,7 +61,8 @@ def test_frame(regressor: Booster, backend: str) -> None:
     for name, expected in FRAME.items():
         got = list(frame[name])
         if name in ("feature", "missing"):
-            assert [None if value != value else value for value in got] == expected  # pandas may say NaN for None
+            # pandas may say NaN for None
+            assert [None if value != value else value for value in got] == expected
         else:
             np.testing.assert_array_equal(got, expected, err_msg=name)
 
@@ -70,8 +73,12 @@ def test_frame_counts_rounds_and_outputs(classifier: Booster) -> None:
     assert frame["output"].tolist() == [0, 1, 2, 0, 1, 2]
 
 
-def test_frame_without_a_library_says_what_to_do(regressor: Booster, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ParameterError, match="'panda' is unknown; did you mean 'pandas'"):
+def test_frame_without_a_library_says_what_to_do(
+    regressor: Booster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(
+        ParameterError, match="'panda' is unknown; did you mean 'pandas'"
+    ):
         regressor.to_frame("panda")
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(ParameterError, match="'polars' is not installed; install it"):

@@ -9,7 +9,8 @@ from sapwood.errors import ModelFormatError
 from sapwood.model import Booster, Trees
 from sapwood.model.trees import DTYPES, SETS
 
-OF_NODES = [name for name in DTYPES if name not in SETS[1:]]  # and of trees; test_categories.py has lies about sets
+# and of trees; test_categories.py has lies about sets
+OF_NODES = [name for name in DTYPES if name not in SETS[1:]]
 
 
 def arrays(trees: Trees) -> dict[str, np.ndarray]:
@@ -46,13 +47,22 @@ def test_arrays_are_read_only_and_our_own(regressor: Booster) -> None:
 
 def test_a_slice_has_the_sets_it_uses_alone() -> None:
     rng = np.random.default_rng(0)
-    x = pd.DataFrame({"c": pd.Categorical(rng.integers(0, 40, 600)), "d": pd.Categorical(rng.integers(0, 9, 600))})
+    x = pd.DataFrame(
+        {
+            "c": pd.Categorical(rng.integers(0, 40, 600)),
+            "d": pd.Categorical(rng.integers(0, 9, 600)),
+        }
+    )
     y = rng.normal(size=40)[x["c"].cat.codes] + rng.normal(size=9)[x["d"].cat.codes]
     model = train({"n_estimators": 6, "category_encoding": "ordered"}, Dataset(x, y))
     trees = model.trees
     parts = [trees.slice(k, k + 1) for k in range(trees.n_trees)]
     for one in parts:
-        assert len(one.set_offset) - 1 == len(np.unique(one.set[one.set >= 0])) < len(trees.set_offset) - 1
+        assert (
+            len(one.set_offset) - 1
+            == len(np.unique(one.set[one.set >= 0]))
+            < len(trees.set_offset) - 1
+        )
     joined = replace(model, trees=Trees.concat(parts))
     np.testing.assert_array_equal(joined.predict(x), model.predict(x))
     assert_equal(Trees.concat(parts).with_shared_sets(), trees)
@@ -61,7 +71,10 @@ def test_a_slice_has_the_sets_it_uses_alone() -> None:
 def test_slice_and_concat_undo_each_other(regressor: Booster) -> None:
     trees = regressor.trees
     second = trees.slice(1, 2)
-    assert (second.offset.tolist(), second.value.tolist()) == ([0, 3], [0.0, 0.25, -0.5])
+    assert (second.offset.tolist(), second.value.tolist()) == (
+        [0, 3],
+        [0.0, 0.25, -0.5],
+    )
     assert np.shares_memory(second.value, trees.value)
     assert_equal(Trees.concat([trees.slice(0, 1), second]), trees)
     assert_equal(Trees.concat([trees, trees.slice(2, 2)]), trees)
@@ -103,13 +116,32 @@ def together(*changes):
     return change
 
 
-# nodes of tree 0: 0 split, 1 leaf, 2 split, 3 leaf, 4 leaf; of tree 1: 5 split, 6 leaf, 7 leaf
+# nodes of tree 0: 0 split, 1 leaf, 2 split, 3 leaf, 4 leaf; of tree 1: 5 split, 6 leaf,
+# 7 leaf
 LIES = {
     **{f"{name} as float32": (cast(name, "float32"), name) for name in DTYPES},
-    **{f"{name} of two dimensions": (shape(name, 1, -1), f"'{name}' is a 2-d") for name in DTYPES},
-    **{f"{name} too short": (shorten(name), "has 7 nodes|'column' has 7|one offset more") for name in OF_NODES},
-    **{f"{name} too long": (lengthen(name), "has 9 nodes|'column' has 9|one offset more") for name in OF_NODES},
-    "no offsets": (lambda a: a.update(offset=a["offset"][:0], output=a["output"][:0]), "one offset more"),
+    **{
+        f"{name} of two dimensions": (shape(name, 1, -1), f"'{name}' is a 2-d")
+        for name in DTYPES
+    },
+    **{
+        f"{name} too short": (
+            shorten(name),
+            "has 7 nodes|'column' has 7|one offset more",
+        )
+        for name in OF_NODES
+    },
+    **{
+        f"{name} too long": (
+            lengthen(name),
+            "has 9 nodes|'column' has 9|one offset more",
+        )
+        for name in OF_NODES
+    },
+    "no offsets": (
+        lambda a: a.update(offset=a["offset"][:0], output=a["output"][:0]),
+        "one offset more",
+    ),
     "offset starts late": (put("offset", 0, 1), "from 0 to"),
     "offset ends early": (put("offset", 2, 7), "from 0 to"),
     "offset ends late": (put("offset", 2, 9), "from 0 to"),
@@ -164,12 +196,16 @@ def test_trees_must_fill_whole_rounds(regressor: Booster, classifier: Booster) -
     with pytest.raises(ModelFormatError, match="multiple of the number of outputs"):
         regressor.trees.validate(n_columns=2, n_outputs=3)
     classifier.trees.validate(n_columns=2, n_outputs=3)
-    with pytest.raises(ModelFormatError, match="one tree per output, in order', first at position 2"):
+    with pytest.raises(
+        ModelFormatError, match="one tree per output, in order', first at position 2"
+    ):
         classifier.trees.validate(n_columns=2, n_outputs=2)
 
 
 def test_validation_is_linear() -> None:
-    """A degenerate tree of 400,000 nodes, each split hanging on the last one, is checked at once."""
+    """A degenerate tree of 400,000 nodes, each split hanging on the last one, is
+    checked at once.
+    """
     n = 200_000
     split = np.arange(2 * n + 1) % 2 == 0
     split[-1] = False

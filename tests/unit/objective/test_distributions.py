@@ -1,4 +1,6 @@
-"""Families of distributions: derivatives, Fisher information, distribution functions, samples, labels refused."""
+"""Families of distributions: derivatives, Fisher information, distribution functions,
+samples, labels refused.
+"""
 
 import numpy as np
 import pytest
@@ -7,14 +9,24 @@ from scipy import special as scipy_special
 from scipy import stats
 
 from sapwood.errors import DataError, ParameterError
-from sapwood.objective.distributions import FAMILIES, Distribution, Family, Likelihood, StudentT, family_of
+from sapwood.objective.distributions import (
+    FAMILIES,
+    Distribution,
+    Family,
+    Likelihood,
+    StudentT,
+    family_of,
+)
 from sapwood.objective.distributions import special as ours
 
 Floats = NDArray[np.float64]
 N = 300
 BOUNDS = (  # hessians above Fisher's
-    "negative_binomial", "zero_inflated_poisson", "zero_inflated_negative_binomial", "hurdle_negative_binomial"
-)  # fmt: skip
+    "negative_binomial",
+    "zero_inflated_poisson",
+    "zero_inflated_negative_binomial",
+    "hurdle_negative_binomial",
+)
 
 every_family = pytest.mark.parametrize("name", FAMILIES)
 
@@ -36,27 +48,34 @@ def labels(family: Family) -> Floats:
 
 def scores(family: Family, y: Floats) -> Floats:
     """Scores around those that fit all rows."""
-    return family.start(y, None) + 0.4 * np.random.default_rng(6).normal(size=(len(y), family.n_outputs))
+    return family.start(y, None) + 0.4 * np.random.default_rng(6).normal(
+        size=(len(y), family.n_outputs)
+    )
 
 
 @every_family
 def test_gradients_are_differences_of_the_loss(name: str) -> None:
     family = family_of(name)
     y = labels(family)
-    score, step = scores(family, y), 1e-5
+    score = scores(family, y)
+    step = 1e-5
     g, h = family.grad_hess(y, score)
     assert (h > 0).all()
     for k in range(family.n_outputs):
         move = np.zeros(family.n_outputs)
         move[k] = step
-        slope = (family.loss(y, score + move) - family.loss(y, score - move)) / (2 * step)
+        slope = (family.loss(y, score + move) - family.loss(y, score - move)) / (
+            2 * step
+        )
         kink = (name == "laplace") & (k == 0) & (np.abs(y - score[:, 0]) < step)
         assert np.all((np.abs(slope - g[:, k]) <= 1e-7 * (1 + np.abs(g[:, k]))) | kink)
 
 
 @every_family
 def test_hessians_are_the_expectation_of_squared_gradients(name: str) -> None:
-    """By quantiles on a fine grid, which integrates any family; some hessians are bounds of it."""
+    """By quantiles on a fine grid, which integrates any family; some hessians are
+    bounds of it.
+    """
     family = family_of(name)
     y = labels(family)
     score = family.start(y, None)
@@ -67,13 +86,18 @@ def test_hessians_are_the_expectation_of_squared_gradients(name: str) -> None:
     level = (np.arange(n) + 0.5) / n
     values = np.asarray(family.quantile(level, *dist._parts))
     g, h = family.grad_hess(values, dist.scores)
-    expected, stated = (g * g).mean(axis=0), h.mean(axis=0)
+    expected = (g * g).mean(axis=0)
+    stated = h.mean(axis=0)
     if name in BOUNDS:
         assert (stated >= expected * (1 - 1e-3)).all()
         assert (stated <= 2.5 * expected).all()
     else:
-        np.testing.assert_allclose(stated, expected, rtol=8e-3)  # the grid cuts the tails
-    np.testing.assert_allclose(g.mean(axis=0), 0.0, atol=4e-3 * (1 + np.abs(stated).max()))  # the score has mean 0
+        # the grid cuts the tails
+        np.testing.assert_allclose(stated, expected, rtol=8e-3)
+    # the score has mean 0
+    np.testing.assert_allclose(
+        g.mean(axis=0), 0.0, atol=4e-3 * (1 + np.abs(stated).max())
+    )
 
 
 @every_family
@@ -84,7 +108,8 @@ def test_quantiles_invert_the_distribution_function(name: str) -> None:
     levels = np.array([0.01, 0.3, 0.5, 0.9, 0.999])
     q = dist.quantile(levels)
     assert q.shape == (N, 5) and (np.diff(q, axis=1) >= 0).all()
-    reached, below = dist.cdf(q), family.below(q, *dist._for(1))
+    reached = dist.cdf(q)
+    below = family.below(q, *dist._for(1))
     assert (reached >= levels - 1e-9).all() and (below <= levels + 1e-9).all()
     if not family.discrete and not hasattr(family, "base"):
         np.testing.assert_allclose(reached, np.broadcast_to(levels, q.shape), atol=1e-9)
@@ -106,32 +131,43 @@ def test_moments_and_density_agree_with_samples(name: str) -> None:
         k = np.arange(2000.0)
         mass = np.exp(Distribution(family, score[:2000]).logpdf(k))
         assert mass.sum() == pytest.approx(1.0, abs=1e-9)
-        np.testing.assert_allclose(np.cumsum(mass)[:50], Distribution(family, score[:50]).cdf(k[:50]), atol=1e-9)
+        np.testing.assert_allclose(
+            np.cumsum(mass)[:50],
+            Distribution(family, score[:50]).cdf(k[:50]),
+            atol=1e-9,
+        )
 
 
 @every_family
 def test_a_start_has_no_slope_and_knows_no_order(name: str) -> None:
     family = family_of(name)
-    y, weight = labels(family), np.random.default_rng(7).integers(0, 4, N).astype(float)
+    y = labels(family)
+    weight = np.random.default_rng(7).integers(0, 4, N).astype(float)
     start = family.start(y, weight)
     turn = np.random.default_rng(8).permutation(N)
     np.testing.assert_array_equal(start, family.start(y[turn], weight[turn]))
     g, h = family.grad_hess(y, np.tile(start, (N, 1)))
     slope = (weight[:, None] * g).sum(axis=0) / (weight[:, None] * h).sum(axis=0)
-    if name not in ("laplace", "zero_inflated_negative_binomial"):  # a median leaps; the last score may run away
+    # a median leaps; the last score may run away
+    if name not in ("laplace", "zero_inflated_negative_binomial"):
         np.testing.assert_allclose(slope, 0.0, atol=1e-6)
 
 
 def test_closed_leaves_of_scales() -> None:
-    """From the Newton step of a leaf: the log of the root mean square of z, of the mean of |z|."""
+    """From the Newton step of a leaf: the log of the root mean square of z, of the mean
+    of |z|.
+    """
     z = np.random.default_rng(9).normal(size=50) * 3
     newton = np.array([(z * z - 1).mean() / 2])
-    assert family_of("normal").leaf_values(1, newton)[0] == pytest.approx(0.5 * np.log((z * z).mean()))
-    assert family_of("laplace").leaf_values(1, np.array([np.abs(z).mean() - 1]))[0] == pytest.approx(
-        np.log(np.abs(z).mean())
+    assert family_of("normal").leaf_values(1, newton)[0] == pytest.approx(
+        0.5 * np.log((z * z).mean())
     )
+    assert family_of("laplace").leaf_values(1, np.array([np.abs(z).mean() - 1]))[
+        0
+    ] == pytest.approx(np.log(np.abs(z).mean()))
     assert family_of("normal").leaf_values(0, newton)[0] == newton[0]
-    assert np.isfinite(family_of("normal").leaf_values(1, np.array([-0.5]))[0])  # all residuals are 0
+    # all residuals are 0
+    assert np.isfinite(family_of("normal").leaf_values(1, np.array([-0.5]))[0])
 
 
 def test_training_divides_the_first_score_by_the_precision() -> None:
@@ -146,34 +182,52 @@ def test_training_divides_the_first_score_by_the_precision() -> None:
 
 def test_special_functions() -> None:
     x = np.exp(np.linspace(-15, 14, 500))
-    np.testing.assert_allclose(ours.log_gamma(x), scipy_special.gammaln(x), rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(ours.digamma(x), scipy_special.digamma(x), rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(ours.trigamma(x), scipy_special.polygamma(1, x), rtol=1e-12)
+    np.testing.assert_allclose(
+        ours.log_gamma(x), scipy_special.gammaln(x), rtol=1e-12, atol=1e-13
+    )
+    np.testing.assert_allclose(
+        ours.digamma(x), scipy_special.digamma(x), rtol=1e-12, atol=1e-13
+    )
+    np.testing.assert_allclose(
+        ours.trigamma(x), scipy_special.polygamma(1, x), rtol=1e-12
+    )
     p = np.concatenate([np.logspace(-200, -1, 200), np.linspace(0.1, 1, 91)])
-    np.testing.assert_allclose(ours.normal_quantile(p), stats.norm.ppf(p), rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(
+        ours.normal_quantile(p), stats.norm.ppf(p), rtol=1e-13, atol=1e-15
+    )
 
 
 def test_densities_are_scipy_s() -> None:
     y = np.exp(np.random.default_rng(2).normal(size=20))
     s = np.tile([0.3, 0.7], (20, 1))
-    m, k = np.exp(0.3), np.exp(0.7)
+    m = np.exp(0.3)
+    k = np.exp(0.7)
     pairs = {
-        "normal": stats.norm(0.3, k), "laplace": stats.laplace(0.3, k), "lognormal": stats.lognorm(k, scale=m),
-        "gamma": stats.gamma(k, scale=m / k), "weibull": stats.weibull_min(k, scale=m),
+        "normal": stats.norm(0.3, k),
+        "laplace": stats.laplace(0.3, k),
+        "lognormal": stats.lognorm(k, scale=m),
+        "gamma": stats.gamma(k, scale=m / k),
+        "weibull": stats.weibull_min(k, scale=m),
         "student_t:6": stats.t(6, 0.3, k),
-    }  # fmt: skip
+    }
     for name, theirs in pairs.items():
         dist = Distribution(family_of(name), s)
-        np.testing.assert_allclose(dist.logpdf(y), theirs.logpdf(y), rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(
+            dist.logpdf(y), theirs.logpdf(y), rtol=1e-11, atol=1e-12
+        )
         np.testing.assert_allclose(dist.cdf(y), theirs.cdf(y), rtol=1e-10, atol=1e-14)
         np.testing.assert_allclose(dist.std(), theirs.std(), rtol=1e-11)
     counts = np.arange(20.0)
     dist = Distribution(family_of("negative_binomial"), s)
-    np.testing.assert_allclose(dist.logpdf(counts), stats.nbinom(k, k / (k + m)).logpmf(counts), rtol=1e-11)
+    np.testing.assert_allclose(
+        dist.logpdf(counts), stats.nbinom(k, k / (k + m)).logpmf(counts), rtol=1e-11
+    )
 
 
 def test_a_draw_depends_on_its_row_alone() -> None:
-    dist = Distribution(family_of("gamma"), np.random.default_rng(1).normal(size=(50, 2)))
+    dist = Distribution(
+        family_of("gamma"), np.random.default_rng(1).normal(size=(50, 2))
+    )
     few = Distribution(dist.family, dist.scores[:7]).sample(2, seed=4)
     assert few.tobytes() == dist.sample(5, seed=4)[:7, :2].tobytes()
     assert dist.sample(1, seed=4).tobytes() != dist.sample(1, seed=5).tobytes()
@@ -214,7 +268,8 @@ def test_the_ends_of_every_family(name: str) -> None:
 def test_counts_above_zero_are_those_of_scipy(log_mean: float) -> None:
     for name, more in (("hurdle_poisson", []), ("hurdle_negative_binomial", [0.7])):
         found = Distribution(family_of(name), np.array([[log_mean, *more, -25.0]]))
-        m, r = np.exp(log_mean), np.exp(0.7)
+        m = np.exp(log_mean)
+        r = np.exp(0.7)
         plain = stats.nbinom(r, r / (r + m)) if more else stats.poisson(m)
         counts = np.arange(1.0, 700.0)
         cdf = 1 - plain.sf(counts) / plain.sf(0)
@@ -234,7 +289,9 @@ def test_unknown_families() -> None:
 
 
 def test_crps() -> None:
-    """Closed for the normal distribution; by quantiles elsewhere, here compared with each other."""
+    """Closed for the normal distribution; by quantiles elsewhere, here compared with
+    each other.
+    """
     family = family_of("normal")
     y = labels(family)
     score = scores(family, y)

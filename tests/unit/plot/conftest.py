@@ -1,4 +1,6 @@
-"""A classifier and a regressor on a small table with numbers, categories and missing values."""
+"""A classifier and a regressor on a small table with numbers, categories and missing
+values.
+"""
 
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -15,7 +17,12 @@ plt = pytest.importorskip("matplotlib.pyplot")
 @pytest.fixture(scope="session")
 def case() -> SimpleNamespace:
     rng = np.random.default_rng(0)
-    X = pd.DataFrame({"size": rng.uniform(20, 120, 400), "city": rng.choice(["Bern", "Lyon", "Oslo"], 400)})
+    X = pd.DataFrame(
+        {
+            "size": rng.uniform(20, 120, 400),
+            "city": rng.choice(["Bern", "Lyon", "Oslo"], 400),
+        }
+    )
     X["floor"] = np.where(rng.random(400) < 0.2, np.nan, rng.integers(0, 6, 400))
     y = X["size"] * 2 + 30 * (X["city"] == "Bern") + rng.normal(0, 5, 400)
     regressor = sw.SapwoodRegressor(n_estimators=12, max_depth=3).fit(X, y)
@@ -24,7 +31,9 @@ def case() -> SimpleNamespace:
     settings = {"n_estimators": 12, "max_depth": 3, "eval_metric": ["logloss", "auc"]}
     classifier = sw.SapwoodClassifier(**settings).fit(X[:300], c[:300], eval_set=halves)
     three = sw.SapwoodClassifier(n_estimators=4).fit(X[["size", "floor"]], X["city"])
-    return SimpleNamespace(X=X, y=y, c=c, regressor=regressor, classifier=classifier, three=three)
+    return SimpleNamespace(
+        X=X, y=y, c=c, regressor=regressor, classifier=classifier, three=three
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -15,16 +15,36 @@ from sapwood.errors import DataError
 from sapwood.report import svg
 from sapwood.report.scores import scores
 
-SECTIONS = ("summary", "scores", "data", "learning", "predictions", "segments", "importance", "rows", "trees", "model")
+SECTIONS = (
+    "summary",
+    "scores",
+    "data",
+    "learning",
+    "predictions",
+    "segments",
+    "importance",
+    "rows",
+    "trees",
+    "model",
+)
 
 
 @pytest.fixture(scope="module")
 def case() -> SimpleNamespace:
     rng = np.random.default_rng(0)
-    X = pd.DataFrame({"size": rng.uniform(20, 120, 600), "city": rng.choice(["Bern", "<b>Lyon</b>"], 600)})
+    X = pd.DataFrame(
+        {
+            "size": rng.uniform(20, 120, 600),
+            "city": rng.choice(["Bern", "<b>Lyon</b>"], 600),
+        }
+    )
     X["floor"] = np.where(rng.random(600) < 0.2, np.nan, rng.integers(0, 6, 600))
     X["same"], X["id"] = 1.0, [f"row {k}" for k in range(600)]
-    y = X["size"] * 10 + 300 * (X["city"] == "Bern") + rng.normal(0, 20 + 80 * (X["floor"] == 3), 600)
+    y = (
+        X["size"] * 10
+        + 300 * (X["city"] == "Bern")
+        + rng.normal(0, 20 + 80 * (X["floor"] == 3), 600)
+    )
     X["leak"] = y * 2
     c = np.where(y > 800, "dear", "cheap")
     plain = X[["size", "city", "floor"]]
@@ -34,7 +54,9 @@ def case() -> SimpleNamespace:
 
 
 class _Tags(HTMLParser):
-    """Ids, and all that a page could load; raises nothing, so the balance of tags is counted."""
+    """Ids, and all that a page could load; raises nothing, so the balance of tags is
+    counted.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -46,8 +68,20 @@ class _Tags(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
         self.ids += [given["id"]] if given.get("id") else []
-        self.loads += [str(given[name]) for name in ("src", "href", "data") if name in given]
-        if tag not in ("meta", "link", "rect", "line", "circle", "polyline", "polygon", "path", "br"):
+        self.loads += [
+            str(given[name]) for name in ("src", "href", "data") if name in given
+        ]
+        if tag not in (
+            "meta",
+            "link",
+            "rect",
+            "line",
+            "circle",
+            "polyline",
+            "polygon",
+            "path",
+            "br",
+        ):
             self.opened.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -56,7 +90,8 @@ class _Tags(HTMLParser):
 
 
 @pytest.mark.parametrize(
-    ("low", "high"), [(-1.7e308, 1.7e308), (0.0, 5e-324), (1e15, 1e15 + 0.25), (-3.0, 4.0), (0, 1)]
+    ("low", "high"),
+    [(-1.7e308, 1.7e308), (0.0, 5e-324), (1e15, 1e15 + 0.25), (-3.0, 4.0), (0, 1)],
 )
 def test_ticks_are_few_and_lie_between_the_ends(low: float, high: float) -> None:
     values = svg.ticks(low, high)
@@ -67,17 +102,25 @@ def test_ticks_are_few_and_lie_between_the_ends(low: float, high: float) -> None
 
 def test_a_page_about_two_classes(case: SimpleNamespace, tmp_path: Path) -> None:
     path = tmp_path / "r.html"
-    text = case.binary.report(case.plain[400:], case.c[400:], path, title="Rents & more")
+    text = case.binary.report(
+        case.plain[400:], case.c[400:], path, title="Rents & more"
+    )
     assert path.read_text() == text and list(tmp_path.iterdir()) == [path]
     page = _Tags(text)
     assert not page.opened and set(SECTIONS) <= set(page.ids)
     assert all(one.startswith(("#", "data:,")) for one in page.loads)
     assert "://" not in text.replace("http://www.w3.org/2000/svg", "")
-    assert "Rents &amp; more" in text and "<b>Lyon" not in text and "&lt;b&gt;Lyon" in text
+    assert (
+        "Rents &amp; more" in text and "<b>Lyon" not in text and "&lt;b&gt;Lyon" in text
+    )
     assert case.binary.booster_.fingerprint() in text
-    found = re.search(r"auc <small>higher is better</small></td><td><strong>([\d.]+)", text)
+    found = re.search(
+        r"auc <small>higher is better</small></td><td><strong>([\d.]+)", text
+    )
     p = case.binary.predict_proba(case.plain[400:])[:, 1]
-    assert found and float(found[1]) == pytest.approx(roc_auc_score(case.c[400:], p), abs=1e-4)
+    assert found and float(found[1]) == pytest.approx(
+        roc_auc_score(case.c[400:], p), abs=1e-4
+    )
     assert "{{" not in text
 
 
@@ -108,14 +151,19 @@ def test_several_classes_and_no_classes_attribute() -> None:
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     model = sw.SapwoodClassifier(n_estimators=5).fit(X, y)
     assert "confusion matrix" in model.report(X, y)
-    bare = sw.train({"objective": "logistic", "n_estimators": 5}, sw.Dataset(X, (y > 0).astype(float)))
+    bare = sw.train(
+        {"objective": "logistic", "n_estimators": 5},
+        sw.Dataset(X, (y > 0).astype(float)),
+    )
     assert "predicted probability of 1" in bare.report(X, (y > 0).astype(float))
     two = sw.SapwoodRegressor(n_estimators=4).fit(X, X[:, :2])
     assert "2 outputs" in two.report(X, X[:, :2])
 
 
 def test_text_without_utf8(tmp_path: Path) -> None:
-    """Half of a pair of surrogates is a valid str: the page and the C source are still written."""
+    """Half of a pair of surrogates is a valid str: the page and the C source are still
+    written.
+    """
     table = {"c": ["a", "b", "\ud800"] * 10}
     y = np.tile([1.0, 2.0, 3.0], 10)
     booster = sw.train({"n_estimators": 4, "min_samples_leaf": 1}, sw.Dataset(table, y))
@@ -131,11 +179,15 @@ def test_too_few_rows(case: SimpleNamespace) -> None:
 
 
 def test_intervals_hold_as_often_as_they_say() -> None:
-    """Of 200 draws of 400 rows, 95 % have the score of all rows in their interval, within what chance allows."""
+    """Of 200 draws of 400 rows, 95 % have the score of all rows in their interval,
+    within what chance allows.
+    """
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40_000, 2))
     y = (X[:, 0] + rng.normal(size=40_000) > 0).astype(float)
-    booster = sw.train({"objective": "logistic", "n_estimators": 10}, sw.Dataset(X[:2000], y[:2000]))
+    booster = sw.train(
+        {"objective": "logistic", "n_estimators": 10}, sw.Dataset(X[:2000], y[:2000])
+    )
     p = booster.predict(X)
     names = ("logloss", "auc", "brier", "accuracy")
     truth = {one.name: one.value for one in scores(booster, y, p, names)}

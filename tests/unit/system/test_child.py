@@ -11,13 +11,23 @@ import pytest
 
 from sapwood.system import child
 
-PLANTED = ("catboost", "numpy", "resource", "json", "sapwood", "sitecustomize", "usercustomize")
+PLANTED = (
+    "catboost",
+    "numpy",
+    "resource",
+    "json",
+    "sapwood",
+    "sitecustomize",
+    "usercustomize",
+)
 MODEL = "model.cbm"
 
 
 @pytest.fixture
 def downloads(tmp_path):
-    """A folder with modules that somebody has planted, each of which says that it was executed."""
+    """A folder with modules that somebody has planted, each of which says that it was
+    executed.
+    """
     for name in PLANTED:
         executed = tmp_path / f"{name} was executed"
         (tmp_path / f"{name}.py").write_text(f"open({str(executed)!r}, 'w').close()\n")
@@ -28,7 +38,9 @@ def executed(folder: Path) -> list[str]:
     return [name for name in os.listdir(folder) if name.endswith("was executed")]
 
 
-def run_in(folder: Path, program: str, flag: str = "-P", **environment: str) -> subprocess.CompletedProcess[str]:
+def run_in(
+    folder: Path, program: str, flag: str = "-P", **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Run a program in a folder, whose modules the parent itself does not see."""
     package = os.fspath(child.PACKAGE_FOLDER)
     start = f"import sys; sys.path.insert(0, {package!r})\n"
@@ -48,14 +60,23 @@ def cbm(tmp_path_factory):
     catboost = pytest.importorskip("catboost")
     path = tmp_path_factory.mktemp("cbm") / MODEL
     X = np.arange(20.0).reshape(10, 2)
-    catboost.CatBoostRegressor(iterations=2, verbose=False, allow_writing_files=False).fit(X, X[:, 0]).save_model(path)
+    catboost.CatBoostRegressor(
+        iterations=2, verbose=False, allow_writing_files=False
+    ).fit(X, X[:, 0]).save_model(path)
     return path.read_bytes()
 
 
 @pytest.mark.parametrize("path", ["", os.pathsep, "."])
-def test_reading_a_model_of_catboost_executes_nothing_of_its_folder(downloads, cbm, path):
+def test_reading_a_model_of_catboost_executes_nothing_of_its_folder(
+    downloads, cbm, path
+):
     (downloads / MODEL).write_bytes(cbm)
-    ended = run_in(downloads, f"import sapwood; print(sapwood.load({MODEL!r}).n_rounds)", "-I", PYTHONPATH=path)
+    ended = run_in(
+        downloads,
+        f"import sapwood; print(sapwood.load({MODEL!r}).n_rounds)",
+        "-I",
+        PYTHONPATH=path,
+    )
     assert ended.stdout == "2\n", ended.stderr
     assert executed(downloads) == []
 
@@ -79,7 +100,12 @@ def test_a_child_sees_no_path_of_its_parent(downloads, monkeypatch):
 
 def test_a_child_works_in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    printed = child.run("import os", "open('here', 'w').close(); print(os.getcwd())", seconds=60, n_bytes=2**30)
+    printed = child.run(
+        "import os",
+        "open('here', 'w').close(); print(os.getcwd())",
+        seconds=60,
+        n_bytes=2**30,
+    )
     assert not os.path.exists(printed.strip())
     assert os.listdir(tmp_path) == []
 
@@ -102,4 +128,7 @@ def test_a_child_that_is_killed_says_so():
 
 
 def test_a_child_reads_nothing_from_the_terminal():
-    assert child.run("", "print(repr(sys.stdin.read()))", seconds=60, n_bytes=2**30) == "''\n"
+    assert (
+        child.run("", "print(repr(sys.stdin.read()))", seconds=60, n_bytes=2**30)
+        == "''\n"
+    )

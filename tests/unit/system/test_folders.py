@@ -59,7 +59,9 @@ def test_a_file_of_a_user_in_an_unfinished_store_is_not_removed(tmp_path):
     assert (building / "codes").read_bytes() == b"half"
 
 
-@pytest.mark.parametrize("name", ["codes", "label", "dataset", "learned", "journal", "lock"])
+@pytest.mark.parametrize(
+    "name", ["codes", "label", "dataset", "learned", "journal", "lock"]
+)
 def test_a_planted_link_in_an_unfinished_store_is_not_followed(tmp_path, docs, name):
     building = tmp_path / "s.store.building"
     folders.make_marked(building)
@@ -109,7 +111,9 @@ def test_a_folder_of_another_user_is_not_used(tmp_path):
     assert (building / "codes").read_bytes() == b"half"
 
 
-@pytest.mark.parametrize("name", ["dataset", "codes", "label", "journal", "learned", "lock"])
+@pytest.mark.parametrize(
+    "name", ["dataset", "codes", "label", "journal", "learned", "lock"]
+)
 @pytest.mark.parametrize("kind", ["link", "hard link", "pipe"])
 def test_what_is_planted_in_an_unfinished_build_is_refused(tmp_path, docs, name, kind):
     building = tmp_path / "s.store.building"
@@ -117,7 +121,9 @@ def test_what_is_planted_in_an_unfinished_build_is_refused(tmp_path, docs, name,
     if kind == "pipe":
         os.mkfifo(building / name)
     else:
-        (os.symlink if kind == "link" else os.link)(docs / "thesis.txt", building / name)
+        (os.symlink if kind == "link" else os.link)(
+            docs / "thesis.txt", building / name
+        )
     with pytest.raises(DataError, match=name):
         build(tmp_path / "s.store")
     check_whole(docs)

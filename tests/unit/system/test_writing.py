@@ -74,7 +74,10 @@ def test_an_error_names_the_path_that_was_given(tmp_path):
 
 def test_an_error_of_the_block_names_its_own_path(tmp_path):
     missing = tmp_path / "missing"
-    with pytest.raises(FileNotFoundError) as error, writing.replacing(tmp_path / "file"):
+    with (
+        pytest.raises(FileNotFoundError) as error,
+        writing.replacing(tmp_path / "file"),
+    ):
         missing.read_bytes()
     assert error.value.filename == str(missing)
 
@@ -150,7 +153,9 @@ def test_a_pipe_gets_the_bytes(tmp_path):
     assert os.listdir(tmp_path) == ["pipe"]
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
+@pytest.mark.skipif(
+    not os.path.exists("/dev/full"), reason="the system has no /dev/full"
+)
 def test_a_full_device_raises():
     with pytest.raises(OSError) as error:
         write("/dev/full", b"content")
@@ -162,7 +167,9 @@ def test_standard_output_goes_on_where_it_stands(tmp_path):
     program = "import sapwood.system.writing as w; print('first', flush=True); w.write('/dev/stdout', b'second\\n')"
     program += "; print('third')"
     with open(tmp_path / "out", "wb") as file:
-        subprocess.run([sys.executable, "-c", program], stdout=file, check=True, timeout=60)
+        subprocess.run(
+            [sys.executable, "-c", program], stdout=file, check=True, timeout=60
+        )
     assert (tmp_path / "out").read_bytes() == b"first\nsecond\nthird\n"
 
 
@@ -178,7 +185,11 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
 
 
 def test_only_files_with_names_of_this_writer_are_removed(tmp_path):
-    for name in (".sapwood-notes.part", ".sapwood-0123456789ABCDEF.part", "sapwood-0123456789abcdef.part"):
+    for name in (
+        ".sapwood-notes.part",
+        ".sapwood-0123456789ABCDEF.part",
+        "sapwood-0123456789abcdef.part",
+    ):
         (tmp_path / name).write_bytes(b"of a user")
         os.utime(tmp_path / name, (OLD_SECONDS, OLD_SECONDS))
     before = sorted(os.listdir(tmp_path))

@@ -1,4 +1,5 @@
-"""An automatic fit: several candidates side by side, the best of them blended and trained again on all rows.
+"""An automatic fit: several candidates side by side, the best of them blended and
+trained again on all rows.
 
 In: what the user set, and a `Dataset`. Out: one `Booster`, which knows what was tried.
 """
@@ -10,6 +11,14 @@ from sapwood.boost.auto.fit import check, fit, without_holdout
 from sapwood.boost.auto.ranking import rank
 
 __all__ = [
-    "LARGE", "MIN_ROWS", "check", "deadline", "enough", "fit", "fit_distribution", "max_bins", "rank",
+    "LARGE",
+    "MIN_ROWS",
+    "check",
+    "deadline",
+    "enough",
+    "fit",
+    "fit_distribution",
+    "max_bins",
+    "rank",
     "without_holdout",
-]  # fmt: skip
+]

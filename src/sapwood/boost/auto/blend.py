@@ -1,6 +1,7 @@
 """A blend of models as one model.
 
-In: models of the same data and objective. Out: how much each counts, and one model whose scores are their mean.
+In: models of the same data and objective. Out: how much each counts, and one model
+whose scores are their mean.
 """
 
 from collections.abc import Sequence
@@ -18,16 +19,21 @@ DRAWS = 8  # a power of two: the parts are exact and sum to 1
 
 
 def draw(contenders: Sequence[Contender], least: float = 0.0) -> list[int]:
-    """How often each is drawn: every draw is the one that lowers the held-out loss of the mean most.
+    """How often each is drawn: every draw is the one that lowers the held-out loss of
+    the mean most.
 
-    Caruana, Niculescu-Mizil, Crew and Ksikes (2004), with replacement. Scores are raw: the mean of log-odds. What saves
-    less than this part of the loss for each of its rounds is left out: rounds take time, in every prediction too.
+    Caruana, Niculescu-Mizil, Crew and Ksikes (2004), with replacement. Scores are raw:
+    the mean of log-odds. What saves less than this part of the loss for each of its
+    rounds is left out: rounds take time, in every prediction too.
     """
     counts, loss = _draw(contenders, list(range(len(contenders))))
     while least and len(drawn := [at for at, n in enumerate(counts) if n]) > 1:
-        without = [_draw(contenders, [at for at in drawn if at != gone]) for gone in drawn]
+        without = [
+            _draw(contenders, [at for at in drawn if at != gone]) for gone in drawn
+        ]
         worth = [
-            (other - loss) / max(1, contenders[at].best_round) for at, (_, other) in zip(drawn, without, strict=True)
+            (other - loss) / max(1, contenders[at].best_round)
+            for at, (_, other) in zip(drawn, without, strict=True)
         ]
         if min(worth) >= least * abs(loss):
             break
@@ -35,15 +41,21 @@ def draw(contenders: Sequence[Contender], least: float = 0.0) -> list[int]:
     return counts
 
 
-def _draw(contenders: Sequence[Contender], pool: Sequence[int]) -> tuple[list[int], float]:
+def _draw(
+    contenders: Sequence[Contender], pool: Sequence[int]
+) -> tuple[list[int], float]:
     """How often each is drawn from a pool of them, and the loss of their mean."""
-    counts, total, best = [0] * len(contenders), np.zeros_like(contenders[0].scores), inf
+    counts = [0] * len(contenders)
+    total = np.zeros_like(contenders[0].scores)
+    best = inf
     for n in range(1, DRAWS + 1):
-        best, found = inf, pool[0]
+        best = inf
+        found = pool[0]
         for at in pool:
             loss = contenders[at].loss_of((total + contenders[at].scores) / n)
             if loss < best:
-                best, found = loss, at
+                best = loss
+                found = at
         counts[found] += 1
         total = total + contenders[found].scores
     return counts, best
@@ -51,38 +63,56 @@ def _draw(contenders: Sequence[Contender], pool: Sequence[int]) -> tuple[list[in
 
 def loss(chosen: Sequence[tuple[Contender, int]]) -> float:
     """The held-out loss of the mean of contenders that were drawn so often."""
-    total = sum((n * one.scores for one, n in chosen[1:]), chosen[0][1] * chosen[0][0].scores)
+    total = sum(
+        (n * one.scores for one, n in chosen[1:]), chosen[0][1] * chosen[0][0].scores
+    )
     return chosen[0][0].loss_of(total / sum(n for _, n in chosen))
 
 
 def merge(boosters: Sequence[Booster], parts: Sequence[float]) -> Booster:
-    """One model whose raw scores are the sum of those of several, each times its part; the parts sum to 1.
+    """One model whose raw scores are the sum of those of several, each times its part;
+    the parts sum to 1.
 
-    Codes of categories must be the same in all: the models are of one dataset, or of datasets of one set of weights.
+    Codes of categories must be the same in all: the models are of one dataset, or of
+    datasets of one set of weights.
     """
     if len(boosters) == 1:
         return boosters[0]
-    whole = max(boosters, key=lambda one: len(one.crosses))  # crosses are the same where there are any
+    # crosses are the same where there are any
+    whole = max(boosters, key=lambda one: len(one.crosses))
     trees: list[Trees] = []
     made: list[tuple[list[Source], Keys]] = []
     for booster, part in zip(boosters, parts, strict=True):
         shift = whole.n_numbered + len(made) - booster.n_numbered
         column = np.where(
-            booster.trees.column >= booster.n_numbered, booster.trees.column + shift, booster.trees.column
+            booster.trees.column >= booster.n_numbered,
+            booster.trees.column + shift,
+            booster.trees.column,
         )
         linear = booster.trees.linear
         if linear is not None and whole.trees.linear is not None:
             linear = replace(linear, linear_bounds=whole.trees.linear.linear_bounds)
         own = replace(booster.trees, column=column.astype(np.int32), linear=linear)
         trees.append(own.times(np.full(own.n_trees, part)))
-        made += zip(booster.combinations.sources(), booster.combinations.keys(), strict=True)
+        made += zip(
+            booster.combinations.sources(), booster.combinations.keys(), strict=True
+        )
     base = whole.base  # as it is where all have the same: no rounding
     if any((one.base != base).any() for one in boosters):
         base = np.zeros_like(base)
         for booster, part in zip(boosters, parts, strict=True):
-            base = base + part * (booster.base - whole.base if whole.base_last else booster.base)
-        base = base + whole.base if whole.base_last else base  # of bases far from 0 the differences are exact
-    return replace(whole, trees=Trees.concat(trees), base=base, combinations=Combinations.of(made), best_round=None)
+            base = base + part * (
+                booster.base - whole.base if whole.base_last else booster.base
+            )
+        # of bases far from 0 the differences are exact
+        base = base + whole.base if whole.base_last else base
+    return replace(
+        whole,
+        trees=Trees.concat(trees),
+        base=base,
+        combinations=Combinations.of(made),
+        best_round=None,
+    )
 
 
 def scaled(booster: Booster, factor: float) -> Booster:

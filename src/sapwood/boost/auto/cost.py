@@ -1,33 +1,48 @@
 """What a round of a candidate costs, before any is trained.
 
-In: rows, columns, bins, leaves and outputs. Out: whether there are too many classes for so few rows, how many rounds
-are within a budget, and about how many seconds a round takes.
+In: rows, columns, bins, leaves and outputs. Out: whether there are too many classes for
+so few rows, how many rounds are within a budget, and about how many seconds a round
+takes.
 
-Rounds are counted in operations, so that every machine makes the same plan. Seconds matter under a time limit alone.
+Rounds are counted in operations, so that every machine makes the same plan. Seconds
+matter under a time limit alone.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-MANY_CLASSES = 10  # from here on a tree for each class costs as much as all other candidates
-TREE_ROWS = 2000  # rows whose gradients cost as much as making, joining and checking the tree of one output
-HEAVY = 10_000_000  # operations of a round, from which there must be enough rows in each class to be worth them
+# from here on a tree for each class costs as much as all other candidates
+MANY_CLASSES = 10
+# rows whose gradients cost as much as making, joining and checking the tree of one
+# output
+TREE_ROWS = 2000
+# operations of a round, from which there must be enough rows in each class to be worth
+# them
+HEAVY = 10_000_000
 FEW_A_CLASS = 100  # training rows of a class, below which rounds are limited
-VERY_FEW_A_CLASS = 10  # training rows of a class, below which trees are small, and leaves constant
-# Operations of all rounds. On two cores 1e9 of them take 10 to 25 s, and a second training takes as long again.
+# training rows of a class, below which trees are small, and leaves constant
+VERY_FEW_A_CLASS = 10
+# Operations of all rounds. On two cores 1e9 of them take 10 to 25 s, and a second
+# training takes as long again.
 BUDGET = {"fast": 300_000_000, "balanced": 600_000_000, "best": 2_400_000_000}
 MIN_ROUNDS = 4  # that are trained however long each takes
-TREE_COLUMNS = 10  # columns whose histograms cost as much as gradients and scores, in a tree for each class
-MIN_TREE_ROUNDS = 12  # of a tree for each class, below which these learn too little to be tried
-# Seconds of two cores, measured: 200 x 20,000 and 200 x 100,000 numbers, 2,000 to 20,000 rows of 1,000 to 10,000
-# classes.
+# columns whose histograms cost as much as gradients and scores, in a tree for each
+# class
+TREE_COLUMNS = 10
+# of a tree for each class, below which these learn too little to be tried
+MIN_TREE_ROUNDS = 12
+# Seconds of two cores, measured: 200 x 20,000 and 200 x 100,000 numbers, 2,000 to
+# 20,000 rows of 1,000 to 10,000 classes.
 SEARCH_SECONDS = 1e-9  # of a bin of a column, in a leaf
 CELL_SECONDS = 2e-9  # of a code, in all levels of a tree
 OUTPUT_SECONDS = 2e-8  # of an operation of `round_operations`
-NODE_SECONDS = 1.5e-7  # of a node, while a model is made of the trees, checked and scaled
-LATER_ROUNDS = 0.3  # part of the time of the first round that the second takes; measured: 0.05 to 1
-ROUNDS_IN_TIME = 30  # that candidates must be able to train within their part of a time limit
+# of a node, while a model is made of the trees, checked and scaled
+NODE_SECONDS = 1.5e-7
+# part of the time of the first round that the second takes; measured: 0.05 to 1
+LATER_ROUNDS = 0.3
+# that candidates must be able to train within their part of a time limit
+ROUNDS_IN_TIME = 30
 
 
 class Shape(Protocol):
@@ -67,12 +82,16 @@ class Pace:
 
 
 def round_operations(shape: Shape) -> int:
-    """The operations of a round: gradients and scores of all rows, and a tree, for each output."""
+    """The operations of a round: gradients and scores of all rows, and a tree, for each
+    output.
+    """
     return shape.n_outputs * (shape.n_rows + TREE_ROWS)
 
 
 def has_too_many_classes(shape: Shape) -> bool:
-    """Whether rounds take so long, for so few rows of each class, that they are limited."""
+    """Whether rounds take so long, for so few rows of each class, that they are
+    limited.
+    """
     few = shape.n_rows < FEW_A_CLASS * shape.n_outputs
     return few and shape.n_outputs >= MANY_CLASSES and round_operations(shape) > HEAVY
 
@@ -90,13 +109,22 @@ def affordable_tree_rounds(shape: Shape, n_columns: int, quality: str) -> int:
 
 def n_leaves(params: Mapping[str, Any]) -> int:
     """The most leaves of a tree, as far as resolved parameters limit them."""
-    depth, leaves = params["max_depth"], params["max_leaves"]
+    depth = params["max_depth"]
+    leaves = params["max_leaves"]
     by_depth = 2**depth if isinstance(depth, int) and depth < 30 else None
-    limits = [limit for limit in (by_depth, leaves) if isinstance(limit, int) and limit > 0]
+    limits = [
+        limit for limit in (by_depth, leaves) if isinstance(limit, int) and limit > 0
+    ]
     return min(limits, default=31)
 
 
 def round_seconds(shape: Shape, n_columns: int, n_bins: int, leaves: int) -> float:
-    """About how long a round takes, of one training; `n_bins`: of all columns together."""
+    """About how long a round takes, of one training; `n_bins`: of all columns
+    together.
+    """
     outputs = OUTPUT_SECONDS * round_operations(shape)
-    return SEARCH_SECONDS * n_bins * leaves + CELL_SECONDS * shape.n_rows * n_columns + outputs
+    return (
+        SEARCH_SECONDS * n_bins * leaves
+        + CELL_SECONDS * shape.n_rows * n_columns
+        + outputs
+    )

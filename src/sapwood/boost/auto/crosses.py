@@ -1,6 +1,7 @@
 """Which crosses of columns are worth a try.
 
-In: the trees of a candidate. Out: crosses of the columns that its splits gained most from.
+In: the trees of a candidate. Out: crosses of the columns that its splits gained most
+from.
 """
 
 from itertools import combinations
@@ -17,7 +18,9 @@ N_CENTRED = 4, 3  # columns of numbers, and of categories by whose mean each is 
 
 
 def propose(trees: Trees, data: Dataset, pairs: bool) -> list[tuple[str, int, int]]:
-    """Crosses of the columns with the largest gains, by kind and positions of both columns; two numbers by `pairs`."""
+    """Crosses of the columns with the largest gains, by kind and positions of both
+    columns; two numbers by `pairs`.
+    """
     split = (trees.column >= 0) & (trees.column < data.n_columns)
     gain = np.bincount(trees.column[split], trees.gain[split], data.n_columns)
     ranked = np.argsort(-gain, kind="stable").tolist()
@@ -25,13 +28,27 @@ def propose(trees: Trees, data: Dataset, pairs: bool) -> list[tuple[str, int, in
     groups = [column for column in ranked if column in data.categories]
     paired = combinations(numbers[:N_PAIRED] if pairs else [], 2)
     found = [(kind, a, b) for a, b in paired for kind in ("difference", "product")]
-    return found + [("centred", a, b) for a in numbers[: N_CENTRED[0]] for b in groups[: N_CENTRED[1]]]
+    return found + [
+        ("centred", a, b)
+        for a in numbers[: N_CENTRED[0]]
+        for b in groups[: N_CENTRED[1]]
+    ]
 
 
-def best(trees: Trees, found: list[tuple[str, int, int]], n_columns: int) -> list[tuple[str, int, int]]:
-    """The crosses that trees over them gain most from; they are the columns from `n_columns` on."""
+def best(
+    trees: Trees, found: list[tuple[str, int, int]], n_columns: int
+) -> list[tuple[str, int, int]]:
+    """The crosses that trees over them gain most from; they are the columns from
+    `n_columns` on.
+    """
     split = trees.column >= n_columns
-    gain = np.bincount(trees.column[split] - n_columns, trees.gain[split], len(found))[: len(found)]
+    gain = np.bincount(trees.column[split] - n_columns, trees.gain[split], len(found))[
+        : len(found)
+    ]
     order = np.argsort(-gain, kind="stable")
     enough = int(np.searchsorted(np.cumsum(gain[order]), KEPT_GAIN * gain.sum())) + 1
-    return [found[at] for at in sorted(order[: max(N_KEPT, enough)].tolist()) if gain[at] > 0]
+    return [
+        found[at]
+        for at in sorted(order[: max(N_KEPT, enough)].tolist())
+        if gain[at] > 0
+    ]

@@ -1,10 +1,13 @@
-"""The fit of a distribution: models of several folds side by side, recalibrated on the rows that each has not seen.
+"""The fit of a distribution: models of several folds side by side, recalibrated on the
+rows that each has not seen.
 
-In: parameters, a `Dataset`, a family or 'auto'. Out: one `Booster`, the mean of the models, and its family.
+In: parameters, a `Dataset`, a family or 'auto'. Out: one `Booster`, the mean of the
+models, and its family.
 
-Every row is held out twice, by two models that saw other rows. The mean of their scores says when to stop, and how much
-too small or large the learned scales are. The model is the mean of all models, which is better than that of two; so the
-correction is extrapolated from those of one model and of two.
+Every row is held out twice, by two models that saw other rows. The mean of their scores
+says when to stop, and how much too small or large the learned scales are. The model is
+the mean of all models, which is better than that of two; so the correction is
+extrapolated from those of one model and of two.
 """
 
 import time
@@ -26,16 +29,27 @@ from sapwood.data.dataset import Dataset
 from sapwood.data.progress import tell
 from sapwood.device import elementary
 from sapwood.model.booster import Booster
-from sapwood.objective.distributions import Family, Likelihood, Located, StudentT, family_of, weighted_quantile
+from sapwood.objective.distributions import (
+    Family,
+    Likelihood,
+    Located,
+    StudentT,
+    family_of,
+    weighted_quantile,
+)
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 REPEATS = 2  # how often every row is held out
 MIN_ROWS = 30  # with fewer rows of positive weight, none is held out
 SCREEN_ROUNDS = 20  # of a candidate of 'auto', on the folds of one repetition
-DEGREES = (3.0, 4.0, 6.0, 10.0, 30.0, 100.0)  # of freedom, among which those of Student's t are chosen
-MAX_SHIFT, SEARCH = 2.0, 40  # of the log of a scale; steps of the search for it
-MAX_TILT = 0.06  # how far that may be from the likeliest one, for the coverage of intervals
+# of freedom, among which those of Student's t are chosen
+DEGREES = (3.0, 4.0, 6.0, 10.0, 30.0, 100.0)
+# of the log of a scale; steps of the search for it
+MAX_SHIFT = 2.0
+SEARCH = 40
+# how far that may be from the likeliest one, for the coverage of intervals
+MAX_TILT = 0.06
 COVERAGE = 0.9  # of the intervals that it is about
 MIN_ZEROS = 0.01  # share of zeros from which they have a probability of their own
 MAX_COUNTS = 1000  # distinct values of labels that can be counts
@@ -48,19 +62,29 @@ class Fitted:
 
     booster: Booster
     family: Family
-    loss: float  # of held-out rows, after the recalibration; NaN where none was held out
+    # of held-out rows, after the recalibration; NaN where none was held out
+    loss: float
 
 
-def fit(given: Mapping[str, Any], data: Dataset, dist: Any, n_folds: int, valid: Dataset | None = None) -> Fitted:
+def fit(
+    given: Mapping[str, Any],
+    data: Dataset,
+    dist: Any,
+    n_folds: int,
+    valid: Dataset | None = None,
+) -> Fitted:
     """Train a family, or the best of several, on a data set.
 
-    ``given``: parameters of `train`, among them n_estimators and early_stopping_rounds. ``n_folds``: folds of each of
-    two repetitions; 0 holds out nothing. ``valid``: rows to stop and to recalibrate on, in the place of folds.
+    ``given``: parameters of `train`, among them n_estimators and early_stopping_rounds.
+    ``n_folds``: folds of each of two repetitions; 0 holds out nothing. ``valid``: rows
+    to stop and to recalibrate on, in the place of folds.
     """
     refuse_checkpoint(given)
     begin = time.monotonic()
     assert data.label is not None
-    live = data.weight > 0 if data.weight is not None else np.ones(data.n_rows, np.bool_)
+    live = (
+        data.weight > 0 if data.weight is not None else np.ones(data.n_rows, np.bool_)
+    )
     families = [family_of(dist)] if dist != "auto" else candidates(data.label[live])
     for family in families:
         family.check(data.label)
@@ -69,7 +93,11 @@ def fit(given: Mapping[str, Any], data: Dataset, dist: Any, n_folds: int, valid:
     seed = given.get("random_state") or 0
     n_folds = n_folds if live.sum() >= max(MIN_ROWS, 2 * n_folds) else 0
     large = data.n_rows * data.n_columns >= LARGE
-    masks = [] if valid is not None or not n_folds else deal(seed, n_folds, data, 1 if large else REPEATS)
+    masks = (
+        []
+        if valid is not None or not n_folds
+        else deal(seed, n_folds, data, 1 if large else REPEATS)
+    )
     masks = masks[:1] if large else masks
     tried: list[Tried] = []
     if len(families) > 1:
@@ -78,21 +106,27 @@ def fit(given: Mapping[str, Any], data: Dataset, dist: Any, n_folds: int, valid:
     offset.warn_of_rounding(run.spec.objective, data)
     run.advance(given.get("n_estimators", 100))
     booster, family, loss = run.finish()
-    tried.append(Tried(family.spec, run.best_round, loss, time.monotonic() - begin, 1.0))
+    tried.append(
+        Tried(family.spec, run.best_round, loss, time.monotonic() - begin, 1.0)
+    )
     if given.get("verbose"):
         for one in tried:
             one.say("nll")
     n_valid = 0 if valid is None else valid.n_rows
     n_held = int(masks[0].sum()) if masks else n_valid
-    seconds, held_by = time.monotonic() - begin, REPEATS if len(masks) > 1 else 0
+    seconds = time.monotonic() - begin
+    held_by = REPEATS if len(masks) > 1 else 0
     sizes = data.n_rows + n_valid, n_held, len(masks)
-    chosen = Chosen("distribution", "nll", *sizes, False, tuple(tried), seconds, held_by)
+    chosen = Chosen(
+        "distribution", "nll", *sizes, False, tuple(tried), seconds, held_by
+    )
     return Fitted(replace(booster, chosen=chosen), family, loss)
 
 
 def candidates(y: Floats) -> list[Family]:
     """Families that labels can have, the simplest first."""
-    whole, low = bool((y == np.floor(y)).all()), float(y.min())
+    whole = bool((y == np.floor(y)).all())
+    low = float(y.min())
     zeros = float((y == 0).mean())
     if whole and low >= 0 and len(np.unique(y)) <= MAX_COUNTS:
         names = ["poisson"] + ["negative_binomial"] * bool(y.var() > y.mean())
@@ -105,12 +139,15 @@ def candidates(y: Floats) -> list[Family]:
     elif low == 0 and zeros > MIN_ZEROS:
         names = ["hurdle_gamma", "hurdle_lognormal"]
     else:
-        names = ["student_t"]  # its degrees of freedom go up to those of a normal distribution, almost
+        # its degrees of freedom go up to those of a normal distribution, almost
+        names = ["student_t"]
     return [family_of(name) for name in names]
 
 
 def deal(seed: int, n_folds: int, data: Dataset, n_repeats: int) -> list[Mask]:
-    """Which rows each model does not see: every row is held out once in each repetition."""
+    """Which rows each model does not see: every row is held out once in each
+    repetition.
+    """
     found = []
     for repeat in range(n_repeats):
         fold = splits.folds(seed + repeat, n_folds, data.n_rows, None, data.group)
@@ -126,7 +163,9 @@ def _screened(
     valid: Dataset | None,
     tried: list[Tried],
 ) -> Family:
-    """The family whose first rounds give the rows, held out once each, the highest likelihood."""
+    """The family whose first rounds give the rows, held out once each, the highest
+    likelihood.
+    """
     if not masks and valid is None:
         return families[0]
     losses = []
@@ -135,7 +174,11 @@ def _screened(
         run = _Run(given, data, family, masks[: max(1, len(masks) // REPEATS)], valid)
         run.advance(min(SCREEN_ROUNDS, given.get("n_estimators", SCREEN_ROUNDS)))
         losses.append(run.calibrated()[2])
-        tried.append(Tried(family.spec, run.best_round, losses[-1], time.monotonic() - begin, 0.0))
+        tried.append(
+            Tried(
+                family.spec, run.best_round, losses[-1], time.monotonic() - begin, 0.0
+            )
+        )
     return families[int(np.argmin(losses))]
 
 
@@ -143,10 +186,16 @@ class _Run:
     """The models of one family in training, side by side."""
 
     def __init__(
-        self, given: Mapping[str, Any], data: Dataset, family: Family, masks: list[Mask], valid: Dataset | None
+        self,
+        given: Mapping[str, Any],
+        data: Dataset,
+        family: Family,
+        masks: list[Mask],
+        valid: Dataset | None,
     ) -> None:
         assert data.label is not None
-        self.family, self.data = family, data
+        self.family = family
+        self.data = data
         params = {**given, "objective": Likelihood(family)}
         self.patience = params.pop("early_stopping_rounds", None) or 10**9
         spec = make_spec(params, data, None, watched=valid is not None)
@@ -154,16 +203,23 @@ class _Run:
         if masks:
             self.sessions = [Session(spec, data, held, held) for held in masks]
         else:
-            self.sessions = [Session(spec, data, sets={} if valid is None else {"valid": valid})]
+            self.sessions = [
+                Session(spec, data, sets={} if valid is None else {"valid": valid})
+            ]
         if valid is not None:
             assert valid.label is not None
-            self.label, self.weight = offset.subtracted(valid.label, spec.offset), valid.weight
-        self.places = [np.flatnonzero(held) for held in masks]  # empty: the validation set, whole
+            self.label = offset.subtracted(valid.label, spec.offset)
+            self.weight = valid.weight
+        # empty: the validation set, whole
+        self.places = [np.flatnonzero(held) for held in masks]
         self.watched = bool(masks) or valid is not None
         self.rounds = [one.rounds() for one in self.sessions]
         self.stores = [TreeStore(spec.n_outputs) for _ in self.sessions]
-        self.done, self.best_round, self.loss = 0, 0, np.inf
-        self.clean: list[Floats] = []  # scores of held-out rows of the best round, one array for each repetition
+        self.done = 0
+        self.best_round = 0
+        self.loss = np.inf
+        # scores of held-out rows of the best round, one array for each repetition
+        self.clean: list[Floats] = []
 
     def advance(self, n_rounds: int) -> None:
         """Train until the loss of held-out rows has not fallen for a while."""
@@ -182,7 +238,9 @@ class _Run:
         self.best_round = max(1, self.best_round)
 
     def calibrated(self) -> tuple[Family, float, float]:
-        """The family with its constants, the shift of its scale, and the loss after it."""
+        """The family with its constants, the shift of its scale, and the loss after
+        it.
+        """
         if not self.clean:
             return self.family, 0.0, self.loss if self.watched else float("nan")
         mean = sum(self.clean[1:], self.clean[0]) / len(self.clean)
@@ -202,15 +260,26 @@ class _Run:
         """The mean of all models, recalibrated."""
         family, shift, loss = self.calibrated()
         models = [
-            make_booster(session, store.trees(self.best_round), None, self.data.fingerprint(), {})
+            make_booster(
+                session, store.trees(self.best_round), None, self.data.fingerprint(), {}
+            )
             for session, store in zip(self.sessions, self.stores, strict=True)
         ]
-        start = self.spec.offset  # the bases less it have no digits that a sum would lose
-        base = sum((one.base - start for one in models[1:]), models[0].base - start) / len(models) + start
+        # the bases less it have no digits that a sum would lose
+        start = self.spec.offset
+        base = (
+            sum((one.base - start for one in models[1:]), models[0].base - start)
+            / len(models)
+            + start
+        )
         if family.scale_at is not None:
             base[family.scale_at] += shift
         whole = blend.merge(models, [1.0 / len(models)] * len(models))
-        return replace(whole, base=base, objective=Likelihood(family).name), family, loss
+        return (
+            replace(whole, base=base, objective=Likelihood(family).name),
+            family,
+            loss,
+        )
 
     def _scores(self) -> list[Floats]:
         """Scores of held-out rows, (n_held, n_outputs), for each repetition."""
@@ -226,7 +295,11 @@ class _Run:
         found = []
         for first in range(0, len(self.places), each):
             full = np.empty((self.data.n_rows, self.family.n_outputs))
-            for place, own in zip(self.places[first : first + each], rows[first : first + each], strict=True):
+            for place, own in zip(
+                self.places[first : first + each],
+                rows[first : first + each],
+                strict=True,
+            ):
                 full[place] = own
             found.append(full)
         return found
@@ -236,19 +309,27 @@ class _Run:
         if len(self.places) != 1:
             return self.label, scores, self.weight
         at = self.places[0]
-        return self.label[at], scores[at], None if self.weight is None else self.weight[at]
+        return (
+            self.label[at],
+            scores[at],
+            None if self.weight is None else self.weight[at],
+        )
 
     def _loss(self, family: Family, scores: Floats) -> float:
         """The mean loss of held-out rows."""
         return family.mean_loss(*self._held(scores))
 
     def _tilted(self, family: Family, scores: Floats) -> tuple[float, float]:
-        """What to add to the score of the scale, near the likeliest, so that intervals hold what they say."""
+        """What to add to the score of the scale, near the likeliest, so that intervals
+        hold what they say.
+        """
         shift, loss = self._shift(family, scores)
         if isinstance(family, Located) and family.reach is not None:
             label, scores, weight = self._held(scores)
             away = family.distances(label, scores)
-            wanted = weighted_quantile(away, np.ones(len(away)) if weight is None else weight, COVERAGE)
+            wanted = weighted_quantile(
+                away, np.ones(len(away)) if weight is None else weight, COVERAGE
+            )
             if wanted > 0:
                 right = float(elementary.log(wanted / family.reach))
                 shift = min(max(right, shift - MAX_TILT), shift + MAX_TILT)
@@ -270,15 +351,21 @@ class _Run:
 def golden(loss: Callable[[float], float], low: float, high: float) -> float:
     """The minimum of a function with one valley, by golden sections."""
     ratio = 0.6180339887498949
-    a, b = high - ratio * (high - low), low + ratio * (high - low)
-    at_a, at_b = loss(a), loss(b)
+    a = high - ratio * (high - low)
+    b = low + ratio * (high - low)
+    at_a = loss(a)
+    at_b = loss(b)
     for _ in range(SEARCH):
         if at_a <= at_b:
-            high, b, at_b = b, a, at_a
+            high = b
+            b = a
+            at_b = at_a
             a = high - ratio * (high - low)
             at_a = loss(a)
         else:
-            low, a, at_a = a, b, at_b
+            low = a
+            a = b
+            at_a = at_b
             b = low + ratio * (high - low)
             at_b = loss(b)
         if high - low < 1e-4:

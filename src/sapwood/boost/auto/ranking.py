@@ -1,12 +1,15 @@
-"""The automatic fit of a ranking: the mean of models of several losses, each on other folds of groups.
+"""The automatic fit of a ranking: the mean of models of several losses, each on other
+folds of groups.
 
-In: what the user set, and a `Dataset` with groups. Out: one `Booster`, which knows what was trained.
+In: what the user set, and a `Dataset` with groups. Out: one `Booster`, which knows what
+was trained.
 
-Labels of rankings are noisy, and the mean of several models orders better than any of them, most of all if they differ
-in kind: a loss of pairs sees the order in a group only, a loss of rows sees labels across groups. Losses and shapes of
-trees were chosen by folds inside the training groups of two tables (docs/ranking.md). The models of a loss train side
-by side, and stop where their mean on the folds that they have not seen is best. The scores of each are divided by their
-spread there, so that all count alike.
+Labels of rankings are noisy, and the mean of several models orders better than any of
+them, most of all if they differ in kind: a loss of pairs sees the order in a group
+only, a loss of rows sees labels across groups. Losses and shapes of trees were chosen
+by folds inside the training groups of two tables (docs/ranking.md). The models of a
+loss train side by side, and stop where their mean on the folds that they have not seen
+is best. The scores of each are divided by their spread there, so that all count alike.
 """
 
 import time
@@ -38,12 +41,16 @@ PATIENCE = 100
 PAIRS = Candidate("pair_logit", {**LEAF_WISE, "objective": "pair_logit"})
 SQUARES = Candidate("squared_error", {**SYMMETRIC, "objective": "squared_error"})
 FIRST_PLACES = Candidate("lambdarank", {**LEAF_WISE, "objective": "lambdarank"})
-PLANNED = 0.95  # part of a time limit that rounds may take; the rest is for making the model
-MAX_PAIRS = 1000  # of a row in the mean, from which only pairs of the first places are taken
+# part of a time limit that rounds may take; the rest is for making the model
+PLANNED = 0.95
+# of a row in the mean, from which only pairs of the first places are taken
+MAX_PAIRS = 1000
 FOLDS = {"fast": 3, "balanced": 5, "best": 10}
 
 
-def candidates(given: Mapping[str, Any], sizes: NDArray[np.int64], quality: str, large: bool) -> list[Candidate]:
+def candidates(
+    given: Mapping[str, Any], sizes: NDArray[np.int64], quality: str, large: bool
+) -> list[Candidate]:
     """What is trained: the user's own loss, or a loss of pairs and one of rows."""
     if "objective" in given:
         name = str(getattr(given["objective"], "name", given["objective"]))
@@ -53,15 +60,23 @@ def candidates(given: Mapping[str, Any], sizes: NDArray[np.int64], quality: str,
     return [pairs] if large or quality == "fast" else [pairs, SQUARES]
 
 
-def rank(given: Mapping[str, Any], data: Dataset, quality: str, limit: float | None = None) -> Booster:
-    """Train a model for each loss and fold, and take the mean; data of many cells has one loss and one fold.
+def rank(
+    given: Mapping[str, Any], data: Dataset, quality: str, limit: float | None = None
+) -> Booster:
+    """Train a model for each loss and fold, and take the mean; data of many cells has
+    one loss and one fold.
 
-    limit: float, optional; seconds that it may take; losses share them, one after the other.
+    limit: float, optional; seconds that it may take; losses share them, one after the
+    other.
     """
     refuse_checkpoint(given)
     start = time.monotonic()
     verbose = given.get("verbose")
-    given = {name: value for name, value in given.items() if name not in ("quality", "time_limit", "verbose")}
+    given = {
+        name: value
+        for name, value in given.items()
+        if name not in ("quality", "time_limit", "verbose")
+    }
     assert data.group is not None
     sizes = np.bincount(data.group).astype(np.int64)
     n_groups = len(sizes)
@@ -75,14 +90,25 @@ def rank(given: Mapping[str, Any], data: Dataset, quality: str, limit: float | N
         side_by_side = []
         for which in range(1 if large else n_folds):
             one = replace(candidate, name=f"{candidate.name}, fold {which + 1}")
-            side_by_side.append(Contender(one, given, data.without_values(), [fold == which]))
-        _advance(side_by_side, inf if limit is None else start + PLANNED * limit * place / len(losses))
+            side_by_side.append(
+                Contender(one, given, data.without_values(), [fold == which])
+            )
+        _advance(
+            side_by_side,
+            inf if limit is None else start + PLANNED * limit * place / len(losses),
+        )
         trained += side_by_side
     spread = [float(np.std(one.last_scores())) for one in trained]
     share = [1.0 / (s * len(trained)) if s > 0 else 0.0 for s in spread]
     booster = blend.merge([one.booster(data.fingerprint()) for one in trained], share)
     tried = tuple(
-        Tried(one.candidate.name, one.best_round, -one.losses[one.best_round - 1], one.seconds, 1 / len(trained))
+        Tried(
+            one.candidate.name,
+            one.best_round,
+            -one.losses[one.best_round - 1],
+            one.seconds,
+            1 / len(trained),
+        )
         for one in trained
     )
     seconds, metric = time.monotonic() - start, trained[0].metric.name
@@ -91,16 +117,29 @@ def rank(given: Mapping[str, Any], data: Dataset, quality: str, limit: float | N
             one_tried.say(metric)
     held_by = 0 if large else len(trained) // n_folds  # a model of each loss
     n_held = int((fold == 0).sum())
-    chosen = Chosen(quality, metric, data.n_rows, n_held, len(trained), False, tried, seconds, held_by)
+    chosen = Chosen(
+        quality,
+        metric,
+        data.n_rows,
+        n_held,
+        len(trained),
+        False,
+        tried,
+        seconds,
+        held_by,
+    )
     return replace(booster, chosen=chosen)
 
 
 def _advance(folds: Sequence[Contender], end: float) -> None:
-    """Train until the mean over folds has not improved for `PATIENCE` rounds; all keep its best round.
+    """Train until the mean over folds has not improved for `PATIENCE` rounds; all keep
+    its best round.
 
     No round but the first begins that would be done after the end.
     """
-    best, kept, done = inf, 1, 0
+    best = inf
+    kept = 1
+    done = 0
     while done < folds[0].spec.params["n_estimators"] and done - kept < PATIENCE:
         if done and time.monotonic() + sum(one.pace.next_round for one in folds) >= end:
             break
@@ -109,6 +148,7 @@ def _advance(folds: Sequence[Contender], end: float) -> None:
             one.advance(done)
         mean = fsum(one.losses[-1] for one in folds) / len(folds)
         if mean < best:
-            best, kept = mean, done
+            best = mean
+            kept = done
     for one in folds:
         one.best_round = kept

@@ -21,7 +21,10 @@ class Tried:
 
     def say(self, metric: str) -> None:
         """Print how the candidate has done."""
-        print(f"{self.name}: {metric} {self.loss:.6g} after {self.rounds} rounds, {self.seconds:.1f} s", flush=True)
+        print(
+            f"{self.name}: {metric} {self.loss:.6g} after {self.rounds} rounds, {self.seconds:.1f} s",
+            flush=True,
+        )
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,9 @@ class Chosen:
     refitted: bool
     tried: tuple[Tried, ...]
     seconds: float
-    held_by: int = 0  # how many of the models of all folds have not seen a row; 0: the model is not their mean
+    # how many of the models of all folds have not seen a row; 0: the model is not their
+    # mean
+    held_by: int = 0
     factor: float = 1.0  # on the raw scores of classes
     notes: tuple[str, ...] = ()  # why less was tried than usual, in sentences
 
@@ -46,9 +51,18 @@ class Chosen:
             held = f"each of {self.n_rows:,} rows was held out from {self.held_by} of {self.n_folds} models"
         elif self.n_folds > 1:
             held = f"each of {self.n_rows:,} rows was held out in one of {self.n_folds} folds"
-        lines = [f"quality={self.quality!r}: {held} to compare candidates.", *self.notes]
+        lines = [
+            f"quality={self.quality!r}: {held} to compare candidates.",
+            *self.notes,
+        ]
         for one in self.tried:
-            use = f"{one.part:.0%} of the model" if one.part else "stopped in a race" if one.stopped else "not used"
+            use = (
+                f"{one.part:.0%} of the model"
+                if one.part
+                else "stopped in a race"
+                if one.stopped
+                else "not used"
+            )
             lines.append(
                 f"  {one.name}: {self.metric} {one.loss:.6g} after {one.rounds} rounds, {one.seconds:.2f} s; {use}."
             )
@@ -58,11 +72,17 @@ class Chosen:
             )
         elif self.held_by:
             rest = self.n_folds - self.held_by
-            lines.append(f"The model is the mean of these {self.n_folds} models, so each row is in {rest} of them.")
+            lines.append(
+                f"The model is the mean of these {self.n_folds} models, so each row is in {rest} of them."
+            )
         elif self.n_held:
-            lines.append("What was chosen was not trained again, so the rows that were held out are not in the model.")
+            lines.append(
+                "What was chosen was not trained again, so the rows that were held out are not in the model."
+            )
         if self.factor != 1:
-            lines.append(f"Its scores are times {self.factor:.3g}: by the held-out rows, labels have so little noise.")
+            lines.append(
+                f"Its scores are times {self.factor:.3g}: by the held-out rows, labels have so little noise."
+            )
         lines.append(f"All took {self.seconds:.2f} s.")
         return "\n".join(map(printable, lines))
 

@@ -1,9 +1,11 @@
 """Trainings side by side, each in a thread of its own.
 
-In: functions that train. Out: their results in this order, the same as if they were called one after the other.
+In: functions that train. Out: their results in this order, the same as if they were
+called one after the other.
 
-Rounds on few rows are too short to be divided among threads: with two threads, two trainings side by side take 0.66 to
-1.04 of the time that they take one after the other (docs/defaults_evidence.md).
+Rounds on few rows are too short to be divided among threads: with two threads, two
+trainings side by side take 0.66 to 1.04 of the time that they take one after the other
+(docs/defaults_evidence.md).
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +26,8 @@ class _Halted(Exception):
 
 
 def together(jobs: Sequence[Callable[[], T]], n_threads: int) -> list[T]:
-    """Call functions side by side, at most so many at a time; who watches progress sees the first.
+    """Call functions side by side, at most so many at a time; who watches progress sees
+    the first.
 
     Where one raises, the others end with the round that they are in.
     """
@@ -48,11 +51,17 @@ def together(jobs: Sequence[Callable[[], T]], n_threads: int) -> list[T]:
     with ThreadPoolExecutor(n_workers) as pool:
         try:
             try:
-                futures = [pool.submit(copy_context().run, watched, job, at > 0) for at, job in enumerate(jobs)]
+                futures = [
+                    pool.submit(copy_context().run, watched, job, at > 0)
+                    for at, job in enumerate(jobs)
+                ]
             except RuntimeError as cause:
-                raise MemoryError("no thread can be started for a training; set n_jobs=1.") from cause
+                raise MemoryError(
+                    "no thread can be started for a training; set n_jobs=1."
+                ) from cause
             return [future.result() for future in futures]
         except BaseException:
             halt.set()
-            pool.shutdown(wait=False, cancel_futures=True)  # the block waits for those that have begun
+            # the block waits for those that have begun
+            pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -1,6 +1,8 @@
-"""Combinations of categorical columns: pairs that occur on the paths of trees are joined greedily.
+"""Combinations of categorical columns: pairs that occur on the paths of trees are
+joined greedily.
 
-In: trees as they have grown, and the columns behind their splits. Out: combinations to add, and those to drop.
+In: trees as they have grown, and the columns behind their splits. Out: combinations to
+add, and those to drop.
 
 NUMERICS: Combinations.
 """
@@ -26,7 +28,9 @@ Found = tuple[Sources, NDArray[np.int64]]  # a combination, and the keys of its 
 
 MANY = 2**31  # more than there are sources
 MAX_LISTED = 2**20  # keys that are marked in a list of all
-PLACES = 8  # combinations that trees may grow on at a time; with 16 the loss of ten fits was 0.7 % higher
+# combinations that trees may grow on at a time; with 16 the loss of ten fits was 0.7 %
+# higher
+PLACES = 8
 
 
 def live_rows(weight: NDArray[np.float64] | None) -> Live:
@@ -41,11 +45,14 @@ class CombinedColumn:
     sources: Sources
     read: Callable[[], Codes]
     size: int
-    keys: NDArray[np.int64] | None = None  # of a combination: the states behind each code
+    # of a combination: the states behind each code
+    keys: NDArray[np.int64] | None = None
 
     @property
     def codes(self) -> Codes:
-        """(n_rows) or MISSING, or UNSEEN; of combinations MISSING where no row that counts has its states."""
+        """(n_rows) or MISSING, or UNSEEN; of combinations MISSING where no row that
+        counts has its states.
+        """
         return self.read()
 
 
@@ -57,7 +64,12 @@ class CombinationPool:
     params: mapping; resolved parameters.
     """
 
-    def __init__(self, data: Dataset, weight: NDArray[np.float64] | None, params: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        data: Dataset,
+        weight: NDArray[np.float64] | None,
+        params: Mapping[str, Any],
+    ) -> None:
         self._data, self._live = data, live_rows(weight)
         self._most, self._tried = params["max_combination"], set[Sources]()
         words = encodings(params, data.feature_names)
@@ -67,20 +79,28 @@ class CombinationPool:
         self._trees: list[tuple[Any, ...]] = []  # since the last refresh
 
     def add_tree(self, tree: Tree) -> None:
-        """Keep what a tree says until the next `refresh`; after the last one nothing is asked of it."""
-        self._trees.append(tuple(dict(tree)[name] for name in ("left", "gain", "column", "threshold")))
+        """Keep what a tree says until the next `refresh`; after the last one nothing is
+        asked of it.
+        """
+        self._trees.append(
+            tuple(dict(tree)[name] for name in ("left", "gain", "column", "threshold"))
+        )
 
     def refresh(
         self, present: Sequence[Sources], sources_of: Callable[[int, float], Sources]
     ) -> tuple[list[Sources], list[CombinedColumn]]:
-        """Replace combinations by what the trees have done since the last call, given those that trees grow on now.
+        """Replace combinations by what the trees have done since the last call, given
+        those that trees grow on now.
 
-        ``sources_of``: those of a split, by its column and threshold. Returns those that stay, which were used (at most
-        half of all places if new ones need the rest), and the new ones: columns that met on paths with the largest
-        gains.
+        ``sources_of``: those of a split, by its column and threshold. Returns those
+        that stay, which were used (at most half of all places if new ones need the
+        rest), and the new ones: columns that met on paths with the largest gains.
         """
         gain, credit = self._gains(sources_of)
-        used = sorted((one for one in present if gain.get(one, 0.0) > 0), key=lambda one: (-gain[one], one))
+        used = sorted(
+            (one for one in present if gain.get(one, 0.0) > 0),
+            key=lambda one: (-gain[one], one),
+        )
         new: list[CombinedColumn] = []
         for sources in sorted(credit, key=lambda one: (-credit[one], one)):
             if len(new) + min(len(used), PLACES // 2) == PLACES:
@@ -91,20 +111,35 @@ class CombinationPool:
         self._trees = []
         return used[: PLACES - len(new)], new
 
-    def _gains(self, sources_of: Callable[[int, float], Sources]) -> tuple[dict[Sources, float], dict[Sources, float]]:
-        """Gains of the trees: of what they split, and, for what may be joined, of splits below the other part."""
+    def _gains(
+        self, sources_of: Callable[[int, float], Sources]
+    ) -> tuple[dict[Sources, float], dict[Sources, float]]:
+        """Gains of the trees: of what they split, and, for what may be joined, of
+        splits below the other part.
+        """
         meetings = _Meetings(sources_of)
         for tree in self._trees:
             meetings.add(*tree)
         every = list(meetings.number)
-        gain = dict(zip(every, np.bincount(meetings.own, meetings.gain).tolist(), strict=True))
+        gain = dict(
+            zip(every, np.bincount(meetings.own, meetings.gain).tolist(), strict=True)
+        )
         joins: dict[Sources, int] = {}  # what may be joined of two, numbered
         pairs, which = np.unique(np.array(meetings.pair, np.int64), return_inverse=True)
         place = np.full(len(pairs), -1)
         own, other = np.divmod(pairs, MANY)
-        by_code = np.array([any(column in self._data.categories for column, _ in one) for one in every], np.bool_)
-        some = np.flatnonzero(by_code[own] | by_code[other])  # two numbers are not joined
-        for at, first, second in zip(some.tolist(), own[some].tolist(), other[some].tolist(), strict=True):
+        by_code = np.array(
+            [
+                any(column in self._data.categories for column, _ in one)
+                for one in every
+            ],
+            np.bool_,
+        )
+        # two numbers are not joined
+        some = np.flatnonzero(by_code[own] | by_code[other])
+        for at, first, second in zip(
+            some.tolist(), own[some].tolist(), other[some].tolist(), strict=True
+        ):
             both = tuple(sorted({*every[first], *every[second]}))
             if both in joins or self._fits(both):
                 place[at] = joins.setdefault(both, len(joins))
@@ -113,9 +148,11 @@ class CombinationPool:
         return gain, dict(zip(joins, sums.tolist(), strict=True))
 
     def _fits(self, sources: Sources) -> bool:
-        """Whether columns may be joined: not too many, no column twice, at least one categorical.
+        """Whether columns may be joined: not too many, no column twice, at least one
+        categorical.
 
-        Columns with a monotone constraint are excluded, and categorical columns that are not encoded.
+        Columns with a monotone constraint are excluded, and categorical columns that
+        are not encoded.
         """
         columns = [column for column, _ in sources]
         return (
@@ -128,8 +165,11 @@ class CombinationPool:
 
 
 def joined(data: Dataset, sources: Sources, live: Live) -> list[CombinedColumn]:
-    """Give a code to every combination of states that live rows have; no column if there are too many codes."""
-    key, size = _keys(data, sources), prod(sizes_of(sources, data.categories))
+    """Give a code to every combination of states that live rows have; no column if
+    there are too many codes.
+    """
+    key = _keys(data, sources)
+    size = prod(sizes_of(sources, data.categories))
     if size > MAX_LISTED or key.min() < 0:
         known = np.unique(key[live])
         codes = find(key, known) if len(known) <= MAX_BINS else None
@@ -145,7 +185,9 @@ def joined(data: Dataset, sources: Sources, live: Live) -> list[CombinedColumn]:
 
 
 def single(data: Dataset, column: int) -> CombinedColumn:
-    """A categorical column, for statistics of its own; its codes are read whenever they are needed."""
+    """A categorical column, for statistics of its own; its codes are read whenever they
+    are needed.
+    """
     size = data.n_bins[column]
 
     def read() -> Codes:
@@ -159,14 +201,19 @@ def single(data: Dataset, column: int) -> CombinedColumn:
 
 def extended(data: Dataset, combinations: Sequence[Found]) -> Dataset:
     """A dataset in the bins of training, with combinations of its columns appended."""
-    found = [Coded(find(_keys(data, sources), keys), range(len(keys))) for sources, keys in combinations]
+    found = [
+        Coded(find(_keys(data, sources), keys), range(len(keys)))
+        for sources, keys in combinations
+    ]
     return data.with_columns([], found, [np.empty(0)] * len(found))
 
 
 def size_weight(size: int, largest: int, reg: float) -> float:
-    """Factor on the gain of a combination that no tree has used: (1 + size / largest) ^ -reg, as in CatBoost.
+    """Factor on the gain of a combination that no tree has used: (1 + size / largest) ^
+    -reg, as in CatBoost.
 
-    ``size``: codes of the combination. ``largest``: codes of the largest encoded column. ``reg``: `model_size_reg`.
+    ``size``: codes of the combination. ``largest``: codes of the largest encoded
+    column. ``reg``: `model_size_reg`.
     """
     return float(elementary.exp(-reg * elementary.log(1.0 + size / largest)))
 
@@ -179,16 +226,20 @@ class _Meetings:
 
     def __init__(self, sources_of: Callable[[int, float], Sources]) -> None:
         self._sources_of = sources_of
-        self._known: dict[tuple[int, float], int] = {}  # by column and threshold; -1 for no sources
+        # by column and threshold; -1 for no sources
+        self._known: dict[tuple[int, float], int] = {}
         self.number: dict[Sources, int] = {}  # in the order in which they are met
-        self.own, self.gain = list[int](), list[float]()  # of every split that has sources
+        # of every split that has sources
+        self.own, self.gain = list[int](), list[float]()
         self.pair, self.pair_gain = list[int](), list[float]()  # MANY * own + other
 
     def add(self, left: Any, gain: Any, column: Any, threshold: Any) -> None:
         """Add the splits of a tree."""
         above: dict[int, tuple[int, ...]] = {0: ()}  # by node
         for node in np.flatnonzero(left).tolist():
-            own, first, before = self._of(int(column[node]), float(threshold[node])), int(left[node]), above[node]
+            own = self._of(int(column[node]), float(threshold[node]))
+            first = int(left[node])
+            before = above[node]
             after = before if own < 0 or own in before else (*before, own)
             above[first] = above[first + 1] = after
             if own >= 0:
@@ -203,17 +254,24 @@ class _Meetings:
         key = column, threshold
         if key not in self._known:
             sources = self._sources_of(column, threshold)
-            self._known[key] = self.number.setdefault(sources, len(self.number)) if sources else -1
+            self._known[key] = (
+                self.number.setdefault(sources, len(self.number)) if sources else -1
+            )
         return self._known[key]
 
 
 def _keys(data: Dataset, sources: Sources) -> NDArray[np.int64]:
     """The key of every row."""
-    return join([_states(data, *source) for source in sources], sizes_of(sources, data.categories))
+    return join(
+        [_states(data, *source) for source in sources],
+        sizes_of(sources, data.categories),
+    )
 
 
 def _states(data: Dataset, column: int, threshold: float) -> NDArray[np.int64]:
-    """The state of every row in a source, from its bins; negative for an unseen category."""
+    """The state of every row in a source, from its bins; negative for an unseen
+    category.
+    """
     code = data.binned.codes(column).astype(np.int64)
     if column in data.categories:
         code[data.unseen.get(column, [])] = UNSEEN

@@ -1,6 +1,8 @@
-"""Leaf values beyond one Newton step: further steps, other estimators, line search, and pruning.
+"""Leaf values beyond one Newton step: further steps, other estimators, line search, and
+pruning.
 
-In: a tree just grown, its rows still in the trainer. Out: the tree with its final splits and values.
+In: a tree just grown, its rows still in the trainer. Out: the tree with its final
+splits and values.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,19 +42,27 @@ class LeafPlan:
     min_gain: float  # of a split, checked once the tree has grown
     ccp_alpha: float
     by_validation: bool
-    direction: Sequence[int]  # monotone constraint of every column; empty where none has one
-    fills_empty_leaves: bool  # empty leaves of a monotone symmetric tree need values; the core fills 'intermediate'
+    # monotone constraint of every column; empty where none has one
+    direction: Sequence[int]
+    # empty leaves of a monotone symmetric tree need values; the core fills
+    # 'intermediate'
+    fills_empty_leaves: bool
     first_linear: int  # the first round whose leaves may be linear
-    from_other_rows: bool  # values come from other gradients or rows than the splits (ordered boosting, statistics)
+    # values come from other gradients or rows than the splits (ordered boosting,
+    # statistics)
+    from_other_rows: bool
 
 
 def automatic(objective: Objective, params: Mapping[str, Any]) -> dict[str, Any]:
-    """What leaf_iterations='auto' means: CatBoost's choice where other parameters allow it.
+    """What leaf_iterations='auto' means: CatBoost's choice where other parameters allow
+    it.
 
-    A user's own objective, whatever its name, takes one step. Returns the parameters that this sets.
+    A user's own objective, whatever its name, takes one step. Returns the parameters
+    that this sets.
     """
     name = objective.name if objective.custom is None else ""
-    method, straight = params["leaf_estimation"], params["line_search"] == "none"
+    method = params["leaf_estimation"]
+    straight = params["line_search"] == "none"
     shared = name == "softmax" and params["multi_strategy"] == "multi_output_tree"
     if shared and method == "auto" and straight and params["reg_alpha"] == 0:
         return {"leaf_iterations": 1, "leaf_estimation": "joint"}
@@ -80,31 +90,63 @@ def make_plan(
     direction: Sequence[int] = (),
     from_other_rows: bool = False,
 ) -> LeafPlan:
-    """Plan what happens to a tree after its growth; ``direction``: the monotone constraint of every column, if any."""
-    how, iterations = method(objective, params), params["leaf_iterations"]
+    """Plan what happens to a tree after its growth; ``direction``: the monotone
+    constraint of every column, if any.
+    """
+    how = method(objective, params)
+    iterations = params["leaf_iterations"]
     min_gain = params["min_split_gain"] if params["pruning"] == "post" else 0.0
     prunes = min_gain > 0 or params["ccp_alpha"] > 0 or params["prune_by_validation"]
     search = params["line_search"] == "tree"
-    closed = isinstance(objective.custom, Custom) and objective.custom.values is not None
-    refits = how in DIRECT or iterations > 1 or search or prunes or from_other_rows or closed
-    fills = len(direction) > 0 and params["grow_policy"] == "symmetric" and params["monotone_method"] == "basic"
+    closed = (
+        isinstance(objective.custom, Custom) and objective.custom.values is not None
+    )
+    refits = (
+        how in DIRECT or iterations > 1 or search or prunes or from_other_rows or closed
+    )
+    fills = (
+        len(direction) > 0
+        and params["grow_policy"] == "symmetric"
+        and params["monotone_method"] == "basic"
+    )
     penalty = params["reg_lambda"], params["reg_alpha"], params["max_delta_step"]
     return LeafPlan(
-        objective, n_outputs, rates(params["learning_rate"]), 0.0 if refits else objective.path_smooth, refits or fills,
-        how, iterations, penalty, search, min_gain, params["ccp_alpha"], params["prune_by_validation"], direction,
-        fills, 0 if params["boosting"] == "forest" else 1, from_other_rows,
-    )  # fmt: skip
+        objective,
+        n_outputs,
+        rates(params["learning_rate"]),
+        0.0 if refits else objective.path_smooth,
+        refits or fills,
+        how,
+        iterations,
+        penalty,
+        search,
+        min_gain,
+        params["ccp_alpha"],
+        params["prune_by_validation"],
+        direction,
+        fills,
+        0 if params["boosting"] == "forest" else 1,
+        from_other_rows,
+    )
 
 
 def finish_tree(
-    trainer: Trainer, output: int, tree: Tree, rate: float, plan: LeafPlan, judge: EvalRows | None, rows: Rows
+    trainer: Trainer,
+    output: int,
+    tree: Tree,
+    rate: float,
+    plan: LeafPlan,
+    judge: EvalRows | None,
+    rows: Rows,
 ) -> Tree:
     """Give a tree its final shape and values.
 
-    ``trainer`` has the leaf of every row, and the scores before the tree. ``tree`` has grown with a learning rate of 1.
-    ``judge``: rows whose loss decides which splits stay. ``rows``: labels and weights, for a user's leaf function.
+    ``trainer`` has the leaf of every row, and the scores before the tree. ``tree`` has
+    grown with a learning rate of 1. ``judge``: rows whose loss decides which splits
+    stay. ``rows``: labels and weights, for a user's leaf function.
     """
-    number = None  # the new number of each leaf; where it is set, one-step values do not hold
+    # the new number of each leaf; where it is set, one-step values do not hold
+    number = None
     if plan.min_gain > 0:
         tree, number = prune.cut(tree, prune.by_gain(tree, plan.min_gain))
         trainer.relabel_leaves(output, number, _leaf_values(tree))
@@ -113,7 +155,9 @@ def finish_tree(
         trainer.relabel_leaves(output, number, _leaf_values(tree))
     if plan.by_validation:
         assert judge is not None
-        gone = prune.by_validation(tree, *_judged(trainer, output, tree, rate, plan, judge), judge.reduce)
+        gone = prune.by_validation(
+            tree, *_judged(trainer, output, tree, rate, plan, judge), judge.reduce
+        )
         tree, number = prune.cut(tree, gone)
         trainer.relabel_leaves(output, number, _leaf_values(tree))
     value = _leaf_values(tree)
@@ -121,14 +165,33 @@ def finish_tree(
         value = _custom(trainer, output, len(value), plan.objective, *rows)
     elif plan.method == "sign":
         refound = number is not None or plan.from_other_rows
-        value = refit(trainer, output, plan) if refound else np.where(value > 0, 1.0, -1.0)
-    elif plan.method in ("exact", "joint") or plan.iterations > 1 or number is not None or plan.from_other_rows:
+        value = (
+            refit(trainer, output, plan) if refound else np.where(value > 0, 1.0, -1.0)
+        )
+    elif (
+        plan.method in ("exact", "joint")
+        or plan.iterations > 1
+        or number is not None
+        or plan.from_other_rows
+    ):
         value = refit(trainer, output, plan)
-    if isinstance(plan.objective.custom, Custom) and plan.objective.custom.values is not None:
+    if (
+        isinstance(plan.objective.custom, Custom)
+        and plan.objective.custom.values is not None
+    ):
         value = plan.objective.custom.values(output, value)
     if plan.direction:
-        found = number is not None or plan.method in DIRECT or plan.iterations > 1 or plan.from_other_rows
-        value = clip_to_monotone(tree, value, plan.direction, cut=found) if found or plan.fills_empty_leaves else value
+        found = (
+            number is not None
+            or plan.method in DIRECT
+            or plan.iterations > 1
+            or plan.from_other_rows
+        )
+        value = (
+            clip_to_monotone(tree, value, plan.direction, cut=found)
+            if found or plan.fills_empty_leaves
+            else value
+        )
     if plan.line_search:
         factor = trainer.line_search(output, value)
         value = (max(factor, 0.0) if plan.direction else factor) * value
@@ -141,11 +204,14 @@ def finish_tree(
 def refit(trainer: Trainer, output: int, plan: LeafPlan) -> Floats:
     """Find (n_leaves) leaf values at the scores of a trainer, before the learning rate.
 
-    With ``from_other_rows`` a single step is not tested by the loss, as in plain boosting.
+    With ``from_other_rows`` a single step is not tested by the loss, as in plain
+    boosting.
     """
     iterations = 0 if plan.from_other_rows and plan.iterations == 1 else plan.iterations
     if plan.method == "sign":
-        return np.where(trainer.refit(output, "newton", iterations, *plan.penalty) > 0, 1.0, -1.0)
+        return np.where(
+            trainer.refit(output, "newton", iterations, *plan.penalty) > 0, 1.0, -1.0
+        )
     return trainer.refit(output, plan.method, iterations, *plan.penalty)
 
 
@@ -155,11 +221,19 @@ def _leaf_values(tree: Tree) -> Floats:
 
 
 def _custom(
-    trainer: Trainer, output: int, n_leaves: int, objective: Objective, label: Floats, weight: Floats | None
+    trainer: Trainer,
+    output: int,
+    n_leaves: int,
+    objective: Objective,
+    label: Floats,
+    weight: Floats | None,
 ) -> Floats:
-    """Leaf values from a user's function, which is called with the rows of one leaf at a time."""
+    """Leaf values from a user's function, which is called with the rows of one leaf at
+    a time.
+    """
     assert isinstance(objective.custom, Custom)
-    number, scores = trainer.leaf_ids(output), trainer.scores()
+    number = trainer.leaf_ids(output)
+    scores = trainer.scores()
     if len(scores) > 1:
         raise ParameterError(
             f"leaf of objective {objective.name!r} needs one score a row; this model has {len(scores)}."
@@ -170,23 +244,40 @@ def _custom(
         rows = np.flatnonzero((number == leaf) & live)
         if len(rows):
             inside = None if weight is None else weight[rows]
-            values[leaf] = objective.custom.leaf_value(label[rows], scores[0, rows], inside)
+            values[leaf] = objective.custom.leaf_value(
+                label[rows], scores[0, rows], inside
+            )
     return values
 
 
 def _judged(
-    trainer: Trainer, output: int, tree: Tree, rate: float, plan: LeafPlan, rows: EvalRows
+    trainer: Trainer,
+    output: int,
+    tree: Tree,
+    rate: float,
+    plan: LeafPlan,
+    rows: EvalRows,
 ) -> tuple[Floats, NDArray[np.int32], Callable[[Floats], Floats]]:
-    """The step of every node, the leaf of every judging row, and their loss as a function of steps."""
+    """The step of every node, the leaf of every judging row, and their loss as a
+    function of steps.
+    """
     left = tree["left"]
-    g, h = np.zeros(len(left)), np.zeros(len(left))
+    g = np.zeros(len(left))
+    h = np.zeros(len(left))
     n_leaves = int((left == 0).sum())
     _, g[left == 0], h[left == 0] = trainer.leaf_loss_sums(output, np.zeros(n_leaves))
     for node in np.flatnonzero(left)[::-1]:
-        g[node], h[node] = g[left[node]] + g[left[node] + 1], h[left[node]] + h[left[node] + 1]
+        g[node], h[node] = (
+            g[left[node]] + g[left[node] + 1],
+            h[left[node]] + h[left[node] + 1],
+        )
     reg_lambda, reg_alpha, max_step = plan.penalty
     bend = h + reg_lambda
-    step = -np.sign(g) * np.maximum(np.abs(g) - reg_alpha, 0.0) / np.where(bend > 0, bend, 1.0)
+    step = (
+        -np.sign(g)
+        * np.maximum(np.abs(g) - reg_alpha, 0.0)
+        / np.where(bend > 0, bend, 1.0)
+    )
     if max_step > 0:
         step = np.clip(step, -max_step, max_step)
     goal, scores = plan.objective, rows.scores()
@@ -194,7 +285,8 @@ def _judged(
     if goal.labels == "a class index":
         label = (label == output).astype(np.float64)
     score = scores[output]
-    if not goal.pointwise:  # softmax in one score is the logistic loss of its margin to the others
+    # softmax in one score is the logistic loss of its margin to the others
+    if not goal.pointwise:
         rest = np.delete(scores, output, axis=0)
         top = rest.max(axis=0)
         total = np.zeros(len(top))

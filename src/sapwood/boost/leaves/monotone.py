@@ -1,6 +1,7 @@
 """Monotone constraints on leaf values that were found after a tree had grown.
 
-In: a tree, the values of its leaves, the direction of every column. Out: values with which the tree is monotone.
+In: a tree, the values of its leaves, the direction of every column. Out: values with
+which the tree is monotone.
 """
 
 from collections.abc import Sequence
@@ -13,13 +14,17 @@ from sapwood.device import Tree
 Floats = NDArray[np.float64]
 
 
-def clip_to_monotone(tree: Tree, value: Floats, direction: Sequence[int], cut: bool) -> Floats:
-    """Clip the (n_leaves) values of leaves so that a tree is monotone (NUMERICS, constraints).
+def clip_to_monotone(
+    tree: Tree, value: Floats, direction: Sequence[int], cut: bool
+) -> Floats:
+    """Clip the (n_leaves) values of leaves so that a tree is monotone (NUMERICS,
+    constraints).
 
-    ``direction`` is -1, 0 or 1 for every column; combinations, which follow, have none. Without ``cut`` only empty
-    leaves get values, which the core has not bounded.
+    ``direction`` is -1, 0 or 1 for every column; combinations, which follow, have none.
+    Without ``cut`` only empty leaves get values, which the core has not bounded.
     """
-    left, count = tree["left"], tree["count"]
+    left = tree["left"]
+    count = tree["count"]
     is_leaf = left == 0
     side = [
         direction[c] if 0 <= c < len(direction) and t < np.inf else 0
@@ -29,31 +34,55 @@ def clip_to_monotone(tree: Tree, value: Floats, direction: Sequence[int], cut: b
     values[is_leaf] = value
     if cut:
         low, high = _bounds(left, side, count, values)
-        values = np.where(values <= low, low, np.where(values >= high, high, values))  # zeros as their bounds have them
-    low, high = values.copy(), values.copy()
+        # zeros as their bounds have them
+        values = np.where(values <= low, low, np.where(values >= high, high, values))
+    low = values.copy()
+    high = values.copy()
     for node in np.flatnonzero(left)[::-1].tolist():
-        lower, upper = (left[node], left[node] + 1) if side[node] > 0 else (left[node] + 1, left[node])
+        lower, upper = (
+            (left[node], left[node] + 1)
+            if side[node] > 0
+            else (left[node] + 1, left[node])
+        )
         if side[node] and (count[lower] == 0) != (count[upper] == 0):
-            empty, fill = (lower, low[upper]) if count[lower] == 0 else (upper, high[lower])
+            empty, fill = (
+                (lower, low[upper]) if count[lower] == 0 else (upper, high[lower])
+            )
             for below in _below(left, empty):
                 values[below] = low[below] = high[below] = fill
-        low[node], high[node] = min(low[lower], low[upper]), max(high[lower], high[upper])
+        low[node], high[node] = (
+            min(low[lower], low[upper]),
+            max(high[lower], high[upper]),
+        )
     cut_values: Floats = values[is_leaf]
     return cut_values
 
 
-def _bounds(left: NDArray[np.int32], side: Sequence[int], count: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """Basic bounds: the midpoint of the means of two children bounds the values below them."""
-    mean, low, high = values.copy(), np.full(len(left), -np.inf), np.full(len(left), np.inf)
+def _bounds(
+    left: NDArray[np.int32], side: Sequence[int], count: Floats, values: Floats
+) -> tuple[Floats, Floats]:
+    """Basic bounds: the midpoint of the means of two children bounds the values below
+    them.
+    """
+    mean = values.copy()
+    low = np.full(len(left), -np.inf)
+    high = np.full(len(left), np.inf)
     splits = np.flatnonzero(left).tolist()
     for node in splits[::-1]:
-        a, b = left[node], left[node] + 1
+        a = left[node]
+        b = left[node] + 1
         rows = count[a] + count[b]
-        mean[node] = (mean[a] * count[a] + mean[b] * count[b]) / rows if rows > 0 else 0.5 * (mean[a] + mean[b])
+        mean[node] = (
+            (mean[a] * count[a] + mean[b] * count[b]) / rows
+            if rows > 0
+            else 0.5 * (mean[a] + mean[b])
+        )
     for node in splits:
-        a, b = left[node], left[node] + 1
+        a = left[node]
+        b = left[node] + 1
         low[a], low[b], high[a], high[b] = low[node], low[node], high[node], high[node]
-        if side[node] and (count[a] > 0) == (count[b] > 0):  # refitted values may have rows where the tree had none
+        # refitted values may have rows where the tree had none
+        if side[node] and (count[a] > 0) == (count[b] > 0):
             middle = min(max(0.5 * (mean[a] + mean[b]), low[node]), high[node])
             high[a if side[node] > 0 else b] = low[b if side[node] > 0 else a] = middle
     return low, high

@@ -1,4 +1,5 @@
-"""Pruning: splits of little gain, weakest links, or splits that do not help unseen rows become leaves.
+"""Pruning: splits of little gain, weakest links, or splits that do not help unseen rows
+become leaves.
 
 In: a grown tree. Out: which of its splits become leaves, and the smaller tree.
 """
@@ -18,26 +19,34 @@ Mask = NDArray[np.bool_]
 
 
 def by_gain(tree: Tree, min_gain: float) -> Mask:
-    """Pruning by gamma (Chen and Guestrin 2016): from the leaves up, splits into two leaves become leaves.
+    """Pruning by gamma (Chen and Guestrin 2016): from the leaves up, splits into two
+    leaves become leaves.
 
-    Returns (n_nodes): splits that become leaves, since they gain less than ``min_gain``.
+    Returns (n_nodes): splits that become leaves, since they gain less than
+    ``min_gain``.
     """
     left, gone = tree["left"], np.zeros(len(tree["left"]), np.bool_)
     for node in np.flatnonzero(left)[::-1]:  # children come after their parents
-        ends = all(left[child] == 0 or gone[child] for child in (left[node], left[node] + 1))
+        ends = all(
+            left[child] == 0 or gone[child] for child in (left[node], left[node] + 1)
+        )
         gone[node] = ends and tree["gain"][node] < min_gain
     return gone
 
 
 def weakest_links(tree: Tree, alpha: float) -> Mask:
-    """Minimal cost-complexity pruning (Breiman et al. 1984): while the weakest link costs at most alpha, cut it.
+    """Minimal cost-complexity pruning (Breiman et al. 1984): while the weakest link
+    costs at most alpha, cut it.
 
-    The cost of a node is the squared error that its splits remove, per row of the tree: twice the gain. The strength of
-    a link is that cost over the leaves it adds. Returns (n_nodes): splits that become leaves.
+    The cost of a node is the squared error that its splits remove, per row of the tree:
+    twice the gain. The strength of a link is that cost over the leaves it adds. Returns
+    (n_nodes): splits that become leaves.
     """
-    left, gone = tree["left"], np.zeros(len(tree["left"]), np.bool_)
+    left = tree["left"]
+    gone = np.zeros(len(tree["left"]), np.bool_)
     while True:
-        cost, leaves = 2.0 * tree["gain"] / tree["count"][0], np.ones(len(left))
+        cost = 2.0 * tree["gain"] / tree["count"][0]
+        leaves = np.ones(len(left))
         is_split = (left > 0) & ~gone
         cost[~is_split] = 0.0
         for node in np.flatnonzero(is_split)[::-1]:  # children come after their parents
@@ -54,19 +63,29 @@ def weakest_links(tree: Tree, alpha: float) -> Mask:
 
 
 def by_validation(
-    tree: Tree, step: Floats, node: NDArray[np.int32], loss: Callable[[Floats], Floats], reduce: Reduce | None = None
+    tree: Tree,
+    step: Floats,
+    node: NDArray[np.int32],
+    loss: Callable[[Floats], Floats],
+    reduce: Reduce | None = None,
 ) -> Mask:
-    """Reduced-error pruning (Quinlan 1987): a split stays only if it lowers the loss of unseen rows.
+    """Reduced-error pruning (Quinlan 1987): a split stays only if it lowers the loss of
+    unseen rows.
 
-    ``step``: what each node would add to the score if it were a leaf. ``node``: the leaf of each unseen row. ``loss``:
-    weighted losses of the rows after adding (n_rows) steps. Returns (n_nodes): splits that become leaves.
+    ``step``: what each node would add to the score if it were a leaf. ``node``: the
+    leaf of each unseen row. ``loss``: weighted losses of the rows after adding (n_rows)
+    steps. Returns (n_nodes): splits that become leaves.
     """
     left = tree["left"]
     parent = np.zeros(len(left), np.int32)
     splits = np.flatnonzero(left)
     parent[left[splits]] = parent[left[splits] + 1] = splits
-    own = [0] * len(left)  # loss of each node's rows if it were a leaf; sums of integers do not depend on their order
-    at, rows, unit = node.copy(), np.arange(len(node)), None
+    # loss of each node's rows if it were a leaf; sums of integers do not depend on
+    # their order
+    own = [0] * len(left)
+    at = node.copy()
+    rows = np.arange(len(node))
+    unit = None
     n_rows = total(reduce, len(node))
     while total(reduce, len(rows)):
         steps = np.zeros(len(node))
@@ -75,7 +94,8 @@ def by_validation(
         if unit is None:  # scale that leaves room for the sum over all rows
             top = np.abs(losses).max(initial=0.0, keepdims=True)
             if reduce is not None:
-                reduce.max(top.view(np.uint64))  # the bits of numbers from 0 upwards are in their order
+                # the bits of numbers from 0 upwards are in their order
+                reduce.max(top.view(np.uint64))
             unit = 2.0 ** (50 - int(np.frexp(top[0])[1]) - n_rows.bit_length())
         q = np.rint(np.minimum(losses[rows] * unit, 2.0**55)).astype(np.int64)
         sums = np.zeros(len(left), np.int64)
@@ -85,7 +105,8 @@ def by_validation(
         own = [mine + int(more) for mine, more in zip(own, sums, strict=True)]
         rows = rows[at[rows] > 0]
         at[rows] = parent[at[rows]]
-    best, gone = list(own), np.zeros(len(left), np.bool_)
+    best = list(own)
+    gone = np.zeros(len(left), np.bool_)
     for i in splits[::-1]:
         below = best[left[i]] + best[left[i] + 1]
         gone[i] = own[i] <= below
@@ -94,28 +115,48 @@ def by_validation(
 
 
 def cut(tree: Tree, gone: Mask) -> tuple[Tree, NDArray[np.int32]]:
-    """Turn splits into leaves: the smaller tree, its nodes in their old order, and the new number of each old leaf."""
-    left, stays = tree["left"], _reached(tree["left"], gone)
+    """Turn splits into leaves: the smaller tree, its nodes in their old order, and the
+    new number of each old leaf.
+    """
+    left = tree["left"]
+    stays = _reached(tree["left"], gone)
     kept = np.flatnonzero(stays)
     place = np.cumsum(stays) - 1
     is_leaf = (left == 0) | gone
     arrays: Any = tree
-    smaller: Any = {name: arrays[name][kept] for name in arrays if name not in ("set_offset", "set_code")}
+    smaller: Any = {
+        name: arrays[name][kept]
+        for name in arrays
+        if name not in ("set_offset", "set_code")
+    }
     ends = is_leaf[kept]
     smaller["left"] = np.where(ends, 0, place[left[kept]]).astype(np.int32)
-    for name, blank in (("column", -1), ("bin", -1), ("threshold", 0), ("missing_left", 0), ("gain", 0), ("set", -1)):
+    for name, blank in (
+        ("column", -1),
+        ("bin", -1),
+        ("threshold", 0),
+        ("missing_left", 0),
+        ("gain", 0),
+        ("set", -1),
+    ):
         smaller[name][ends] = blank
     used, inverse = np.unique(smaller["set"][smaller["set"] >= 0], return_inverse=True)
-    sets = [tree["set_code"][tree["set_offset"][i] : tree["set_offset"][i + 1]] for i in used]
+    sets = [
+        tree["set_code"][tree["set_offset"][i] : tree["set_offset"][i + 1]]
+        for i in used
+    ]
     smaller["set"][smaller["set"] >= 0] = inverse
     smaller["set_offset"] = np.cumsum([0, *map(len, sets)], dtype=np.int64)
     smaller["set_code"] = np.concatenate([np.empty(0, np.int32), *sets], dtype=np.int32)
     leaf_number = np.cumsum(ends) - 1
-    owner = np.arange(len(left))  # for every node, the nearest node at or above it that stays
+    # for every node, the nearest node at or above it that stays
+    owner = np.arange(len(left))
     for node in np.flatnonzero(left):
         for child in (left[node], left[node] + 1):
             owner[child] = child if stays[child] else owner[node]
-    return smaller, leaf_number[place[owner[np.flatnonzero(left == 0)]]].astype(np.int32)
+    return smaller, leaf_number[place[owner[np.flatnonzero(left == 0)]]].astype(
+        np.int32
+    )
 
 
 def _reached(left: NDArray[np.int32], gone: Mask) -> Mask:

@@ -15,23 +15,37 @@ from sapwood.model.booster import Booster
 from sapwood.params.types import Integer, Number
 from sapwood.printable import printable
 
-__all__ = ["Callback", "Round", "early_stopping", "log", "progress", "prune", "record", "time_limit"]
+__all__ = [
+    "Callback",
+    "Round",
+    "early_stopping",
+    "log",
+    "progress",
+    "prune",
+    "record",
+    "time_limit",
+]
 
 
 def __dir__() -> list[str]:
     return __all__
 
 
-def __getattr__(name: str) -> Any:  # the names that XGBoost and LightGBM have for callbacks
+# the names that XGBoost and LightGBM have for callbacks
+def __getattr__(name: str) -> Any:
     if not name.startswith("_"):
-        from sapwood.boost.round.peer_makers import NAMES  # which is built on this module
+        # which is built on this module
+        from sapwood.boost.round.peer_makers import NAMES
 
         if name in NAMES:
             return NAMES[name]
-    raise AttributeError(f"module 'sapwood.callback' has no attribute {name!r}; {suggest(name, __all__)}")
+    raise AttributeError(
+        f"module 'sapwood.callback' has no attribute {name!r}; {suggest(name, __all__)}"
+    )
 
 
-Lists = Mapping[str, Mapping[str, list[float]]]  # validation set -> metric -> a value for each round
+# validation set -> metric -> a value for each round
+Lists = Mapping[str, Mapping[str, list[float]]]
 
 
 @dataclass(frozen=True)
@@ -49,7 +63,8 @@ class Round:
     measured : mapping of str to mapping of str to float
         The metrics of this round, by validation set and metric.
     last : bool
-        Whether no round follows, be it that all are done or that a callback has stopped.
+        Whether no round follows, be it that all are done or that a callback has
+        stopped.
     training : tuple of str
         Names of validation sets that are the training rows themselves.
     rounds : range
@@ -70,19 +85,27 @@ class Round:
     def history(self) -> dict[str, dict[str, tuple[float, ...]]]:
         """The metrics of all rounds so far, by validation set and metric."""
         return {
-            name: {metric: tuple(values) for metric, values in lists.items()} for name, lists in self._history.items()
+            name: {metric: tuple(values) for metric, values in lists.items()}
+            for name, lists in self._history.items()
         }
 
     @property
     def booster(self) -> Booster | None:
-        """The model so far, built when asked for; None in a cross-validation, which has one for each fold."""
+        """The model so far, built when asked for; None in a cross-validation, which has
+        one for each fold.
+        """
         return None if self._build is None else self._build()
 
     @property
     def peer_history(self) -> dict[str, dict[str, list[float]]]:
-        """The metrics of all rounds so far, under the names that the user has for the metrics."""
+        """The metrics of all rounds so far, under the names that the user has for the
+        metrics.
+        """
         called = {metric.name: metric.called or metric.name for metric in self.metrics}
-        return {name: {called[one]: values for one, values in lists.items()} for name, lists in self._history.items()}
+        return {
+            name: {called[one]: values for one, values in lists.items()}
+            for name, lists in self._history.items()
+        }
 
 
 Callback = Callable[[Round], bool | None]
@@ -117,11 +140,16 @@ def progress(every: int | bool = 1) -> Callback:
             for name, values in view.measured.items()
             for metric, value in values.items()
         ]
-        line = f"[{view.index + 1}]" + (printable("".join(measured)) or "  no validation set, so nothing is measured")
+        line = f"[{view.index + 1}]" + (
+            printable("".join(measured))
+            or "  no validation set, so nothing is measured"
+        )
         if every is True and sys.stdout.isatty():
             line = f"{_bar(view, start)} {line}"
-            print(f"\r{line}\033[K", end="\n" if view.last else "", flush=True)  # clears the old line's rest
-        elif every is not True or view.last or (view.index + 1) % 50 == 0:  # into a file or a pipe, a line now and then
+            # clears the old line's rest
+            print(f"\r{line}\033[K", end="\n" if view.last else "", flush=True)
+        elif every is not True or view.last or (view.index + 1) % 50 == 0:
+            # into a file or a pipe, a line now and then
             print(line, flush=True)
 
     return show
@@ -131,7 +159,8 @@ def _bar(view: Round, start: dict[str, float]) -> str:
     """How far a training is, and how long the rest takes if it goes on so."""
     if not start or view.index <= start["round"]:
         start |= {"time": time.monotonic(), "round": view.index}
-    end, done = int(view.params["n_estimators"]), view.index + 1
+    end = int(view.params["n_estimators"])
+    done = view.index + 1
     full = min(20, 20 * done // max(1, end))
     seen = view.index - start["round"]
     left = (time.monotonic() - start["time"]) / seen * (end - done) if seen else 0.0
@@ -140,7 +169,8 @@ def _bar(view: Round, start: dict[str, float]) -> str:
 
 
 def log(write: Callable[[dict[str, float], int], Any], every: int = 1) -> Callback:
-    """Hand the metrics to a function, as loggers of experiments take them; docs/notebooks.md has recipes.
+    """Hand the metrics to a function, as loggers of experiments take them;
+    docs/notebooks.md has recipes.
 
     Parameters
     ----------
@@ -153,14 +183,19 @@ def log(write: Callable[[dict[str, float], int], Any], every: int = 1) -> Callba
 
     def hand_on(view: Round) -> None:
         if (view.index + 1) % every == 0 or view.last:
-            found = {f"{name}/{metric}": v for name, values in view.measured.items() for metric, v in values.items()}
+            found = {
+                f"{name}/{metric}": v
+                for name, values in view.measured.items()
+                for metric, v in values.items()
+            }
             write(found, view.index + 1)
 
     return hand_on
 
 
 def prune(trial: Any, metric: str | None = None) -> Callback:
-    """Report a metric of the last validation set to a trial of Optuna, and end the trial where Optuna says so.
+    """Report a metric of the last validation set to a trial of Optuna, and end the
+    trial where Optuna says so.
 
     Parameters
     ----------
@@ -169,13 +204,17 @@ def prune(trial: Any, metric: str | None = None) -> Callback:
         The metric to report; the first one by default.
     """
     if not hasattr(trial, "should_prune"):
-        raise ParameterError(f"prune needs a trial of Optuna, not a {type(trial).__name__}.")
+        raise ParameterError(
+            f"prune needs a trial of Optuna, not a {type(trial).__name__}."
+        )
 
     def report(view: Round) -> None:
         values = list(view.measured.values())[-1] if view.measured else {}
         name = metric if metric is not None else next(iter(values), "")
         if name not in values:
-            raise ParameterError(f"pruning watches {name!r}, which is not measured; give validation rows, or another.")
+            raise ParameterError(
+                f"pruning watches {name!r}, which is not measured; give validation rows, or another."
+            )
         trial.report(values[name], view.index)
         if trial.should_prune():
             import optuna
@@ -194,7 +233,9 @@ def record(into: MutableMapping[str, Any]) -> Callback:
         ``into["valid"]["rmse"]`` grows by one value a round.
     """
     if not isinstance(into, MutableMapping):
-        raise ParameterError(f"record needs a dict to write into, not a {type(into).__name__}.")
+        raise ParameterError(
+            f"record needs a dict to write into, not a {type(into).__name__}."
+        )
 
     def keep(view: Round) -> None:
         for name, values in view.measured.items():
@@ -214,23 +255,27 @@ def early_stopping(
     first_metric_only: bool | None = None,
     verbose: bool = False,
 ) -> Callback:
-    """Stop when a metric of a validation set has not improved for a while, and keep the best rounds.
+    """Stop when a metric of a validation set has not improved for a while, and keep the
+    best rounds.
 
     Parameters
     ----------
     rounds : int
-        How many rounds to wait for a better value; LightGBM's ``stopping_rounds`` is the same.
+        How many rounds to wait for a better value; LightGBM's ``stopping_rounds`` is
+        the same.
     metric : str or int, optional
         The metric to watch, by name or place; the first one by default.
     min_delta : float
         A value is better only by more than this.
     data : str, optional
-        The validation set to watch; by default the last one that is not the training data.
+        The validation set to watch; by default the last one that is not the training
+        data.
     first_metric_only, verbose : bool
         LightGBM's. One metric is watched in any case, and nothing is printed.
     """
     rounds = stopping_rounds if rounds is None else rounds
-    metric = None if isinstance(metric, bool) else metric  # LightGBM's second argument is first_metric_only
+    # LightGBM's second argument is first_metric_only
+    metric = None if isinstance(metric, bool) else metric
     metric = 0 if metric is None and first_metric_only else metric
     return _EarlyStopping(
         Integer(1).check(f"rounds={rounds!r}", rounds),
@@ -241,21 +286,37 @@ def early_stopping(
 
 
 class _EarlyStopping:
-    """Any callback with an attribute `best_round` says, as this one does, how many rounds the model keeps."""
+    """Any callback with an attribute `best_round` says, as this one does, how many
+    rounds the model keeps.
+    """
 
-    def __init__(self, rounds: int, metric: str | int | None, min_delta: float, data: str | None = None) -> None:
-        self._rounds, self._metric, self._min_delta, self._data = rounds, metric, min_delta, data
+    def __init__(
+        self,
+        rounds: int,
+        metric: str | int | None,
+        min_delta: float,
+        data: str | None = None,
+    ) -> None:
+        self._rounds = rounds
+        self._metric = metric
+        self._min_delta = min_delta
+        self._data = data
         self.best_round: int | None = None
-        self._best, self._since = 0.0, 0
+        self._best = 0.0
+        self._since = 0
         self._training: object = None  # the history of the training that is watched
 
     def __call__(self, view: Round) -> bool:
         if view._history is not self._training:  # another training
-            self.best_round, self._since, self._training = None, view.index, view._history
+            self.best_round = None
+            self._since = view.index
+            self._training = view._history
         value, sign = self._watched(view)
         gain = sign * (value - self._best) - self._min_delta  # NaN is never better
         if gain > 0 if self.best_round is not None else value == value:
-            self.best_round, self._best, self._since = view.index + 1, value, view.index + 1
+            self.best_round = view.index + 1
+            self._best = value
+            self._since = view.index + 1
         return view.index + 1 - self._since >= self._rounds
 
     def _watched(self, view: Round) -> tuple[float, int]:
@@ -265,14 +326,22 @@ class _EarlyStopping:
                 "early stopping needs validation rows and a metric: give valid=, or early_stopping_rounds in params; "
                 "and no eval_metric='none'."
             )
-        sets = [name for name in view.measured if name not in view.training] or list(view.measured)
+        sets = [name for name in view.measured if name not in view.training] or list(
+            view.measured
+        )
         if self._data is not None and self._data not in view.measured:
-            raise ParameterError(f"early stopping watches {self._data!r}; {suggest(self._data, view.measured)}")
+            raise ParameterError(
+                f"early stopping watches {self._data!r}; {suggest(self._data, view.measured)}"
+            )
         values = view.measured[sets[-1] if self._data is None else self._data]
         given = 0 if self._metric is None else self._metric
         places = range(-len(view.metrics), len(view.metrics))
-        metric = view.metrics[given] if isinstance(given, int) and given in places else None
-        metric = metric or next((one for one in view.metrics if given in (one.name, one.called)), None)
+        metric = (
+            view.metrics[given] if isinstance(given, int) and given in places else None
+        )
+        metric = metric or next(
+            (one for one in view.metrics if given in (one.name, one.called)), None
+        )
         if metric is None:
             raise ParameterError(
                 f"early stopping watches {given!r}, which is not measured; {suggest(str(given), values)}"
@@ -287,7 +356,9 @@ class _EarlyStopping:
         return values[metric.name], 1 if metric.higher_is_better else -1
 
     def _say(self, view: Round, metric: Metric, name: str) -> None:
-        """Warn in the first round where early stopping watches other things than a peer would."""
+        """Warn in the first round where early stopping watches other things than a peer
+        would.
+        """
         if self._data is None and name in view.training:
             warn(
                 "early stopping watches the training rows, since there are no others: the loss of these hardly ever "

@@ -1,4 +1,5 @@
-"""Rows that are evaluated after every round: a validation set, or training rows of weight 0.
+"""Rows that are evaluated after every round: a validation set, or training rows of
+weight 0.
 
 In: the trees of a round. Out: the metrics of those rows after it.
 """
@@ -47,7 +48,9 @@ class EvalRows(Protocol):
         """Replace the scores, (n_outputs, n_rows)."""
 
     def measured_there(self, asked: Any, link: str) -> list[float] | None:
-        """Metrics (name, parameter) of rows whose scores are on a device, found there; None: the host finds them."""
+        """Metrics (name, parameter) of rows whose scores are on a device, found there;
+        None: the host finds them.
+        """
 
     def leaf_ids(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
         """The leaf (node) that each row comes to."""
@@ -69,14 +72,28 @@ class EvalSet:
     ) -> None:
         assert data.label is not None
         self.centred = offset.subtracted(data.label, shift)
-        self.label, self.weight, self.values, self.reduce = data.label, data.weight, data.values, data.reduce
+        self.label = data.label
+        self.weight = data.weight
+        self.values = data.values
+        self.reduce = data.reduce
         self.group = data.group
-        self._data, self._scores, self._n_threads = data, scores, n_threads
-        self._whole, self._encoded = data, encoded  # with combinations
+        self._data = data
+        self._scores = scores
+        self._n_threads = n_threads
+        # with combinations
+        self._whole = data
+        self._encoded = encoded
         self._place: dict[Sources, int] = {}  # of their columns
-        there, plain = getattr(data.device, "EvalScores", None), encoded is None and data.label.ndim == 1
-        plain = plain and data.values is None and not data.unseen and data.reduce is None
-        self._there: Any = there(data.binned, scores, data.label, data.weight) if there and plain else None
+        there = getattr(data.device, "EvalScores", None)
+        plain = encoded is None and data.label.ndim == 1
+        plain = (
+            plain and data.values is None and not data.unseen and data.reduce is None
+        )
+        self._there: Any = (
+            there(data.binned, scores, data.label, data.weight)
+            if there and plain
+            else None
+        )
 
     def add(self, tree: Mapping[str, Any], output: int) -> None:
         if self._there is not None:
@@ -105,47 +122,75 @@ class EvalSet:
     def _rows(self, tree: Mapping[str, Any]) -> tuple[Dataset, Mapping[str, Any]]:
         """The rows with all columns that a tree splits, and the tree over these.
 
-        Combinations that may be used next are included, so that the table is not made again for each.
+        Combinations that may be used next are included, so that the table is not made
+        again for each.
         """
-        n, column = self._data.n_columns, tree["column"]
+        n = self._data.n_columns
+        column = tree["column"]
         if self._encoded is None or column.max() < n:
             return self._data, tree
         used = [sources for sources, _ in self._encoded.combinations]
-        if any(used[one - n] not in self._place for one in np.unique(column[column >= n])):
+        if any(
+            used[one - n] not in self._place for one in np.unique(column[column >= n])
+        ):
             known = self._encoded.known
             self._whole = extended(self._data, known)
             self._place = {sources: n + i for i, (sources, _) in enumerate(known)}
-        place = np.array([*range(n), *(self._place.get(one, -1) for one in used)], np.int32)
-        return self._whole, {**tree, "column": np.where(column < 0, column, place[column])}
+        place = np.array(
+            [*range(n), *(self._place.get(one, -1) for one in used)], np.int32
+        )
+        return self._whole, {
+            **tree,
+            "column": np.where(column < 0, column, place[column]),
+        }
 
 
 class HeldOutRows:
-    """Some of the training rows, of weight 0 in training, so that nothing is copied or binned again."""
+    """Some of the training rows, of weight 0 in training, so that nothing is copied or
+    binned again.
+    """
 
-    def __init__(self, data: Dataset, trainer: Trainer, rows: NDArray[Any], shift: Floats) -> None:
+    def __init__(
+        self, data: Dataset, trainer: Trainer, rows: NDArray[Any], shift: Floats
+    ) -> None:
         assert data.label is not None
         self.label = data.label[rows]
         self.centred = offset.subtracted(self.label, shift)
         self.weight = None if data.weight is None else data.weight[rows]
-        self._data, self._trainer, self.reduce = data, trainer, data.reduce
-        self._rows = (np.flatnonzero(rows) if rows.dtype == np.bool_ else rows).astype(np.int32)
-        self.group = None if data.group is None or data.reduce is not None else data.group[rows]
+        self._data = data
+        self._trainer = trainer
+        self.reduce = data.reduce
+        self._rows = (np.flatnonzero(rows) if rows.dtype == np.bool_ else rows).astype(
+            np.int32
+        )
+        self.group = (
+            None if data.group is None or data.reduce is not None else data.group[rows]
+        )
         self._scores: Floats | None = None  # those of the trainer, unless replaced
 
     def add(self, tree: Mapping[str, Any], output: int) -> None:
         """The trainer adds every tree to all its rows."""
 
     def scores(self) -> Floats:
-        return self._trainer.scores(self._rows) if self._scores is None else self._scores
+        return (
+            self._trainer.scores(self._rows) if self._scores is None else self._scores
+        )
 
     def replace(self, scores: Floats) -> None:
         self._scores = scores
 
     def measured_there(self, asked: Any, link: str) -> list[float] | None:
         there: Any = getattr(self._trainer, "measure", None)
-        if there is None or self._scores is not None or self.label.ndim > 1 or self.reduce is not None:
+        if (
+            there is None
+            or self._scores is not None
+            or self.label.ndim > 1
+            or self.reduce is not None
+        ):
             return None
-        found: list[float] | None = there(self._rows, self.label, self.weight, asked, link)
+        found: list[float] | None = there(
+            self._rows, self.label, self.weight, asked, link
+        )
         return found
 
     def leaf_ids(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
@@ -158,43 +203,72 @@ class HeldOutRows:
 
 
 def measure(
-    rows: EvalRows, metrics: Sequence[Metric], objective: Objective, n_threads: int, shift: Floats
+    rows: EvalRows,
+    metrics: Sequence[Metric],
+    objective: Objective,
+    n_threads: int,
+    shift: Floats,
 ) -> dict[str, float]:
     """Every metric of the rows, by name."""
     asked = [metric.known for metric in metrics]
     if metrics and None not in asked and objective.custom is None and not shift.any():
         there = rows.measured_there(asked, objective.link)
         if there is not None:
-            return {metric.name: value for metric, value in zip(metrics, there, strict=True)}
-    prediction = offset.added(objective.predict(np.ascontiguousarray(rows.scores().T), n_threads), shift)
-    if rows.reduce is not None and total(rows.reduce, not np.isfinite(prediction).all()):
-        raise DivergedError("some predictions of the validation rows are")  # on all holders
+            return {
+                metric.name: value for metric, value in zip(metrics, there, strict=True)
+            }
+    prediction = offset.added(
+        objective.predict(np.ascontiguousarray(rows.scores().T), n_threads), shift
+    )
+    if rows.reduce is not None and total(
+        rows.reduce, not np.isfinite(prediction).all()
+    ):
+        # on all holders
+        raise DivergedError("some predictions of the validation rows are")
     try:
-        values = [metric(rows.label, prediction, rows.weight, rows.reduce, rows.group) for metric in metrics]
-        return {metric.name: value for metric, value in zip(metrics, values, strict=True)}  # the first call may name it
+        values = [
+            metric(rows.label, prediction, rows.weight, rows.reduce, rows.group)
+            for metric in metrics
+        ]
+        # the first call may name it
+        return {
+            metric.name: value for metric, value in zip(metrics, values, strict=True)
+        }
     except ValueError as cause:
         if not np.isfinite(prediction).all():
-            raise DivergedError("some predictions of the validation rows are") from cause
+            raise DivergedError(
+                "some predictions of the validation rows are"
+            ) from cause
         raise
 
 
-def start_scores(data: Dataset, base: Floats, trees: Trees | None, n_threads: int, shift: Floats) -> Floats:
-    """Scores (n_outputs, n_rows) before the first new round: the base or init_score, and the trees to continue from.
+def start_scores(
+    data: Dataset, base: Floats, trees: Trees | None, n_threads: int, shift: Floats
+) -> Floats:
+    """Scores (n_outputs, n_rows) before the first new round: the base or init_score,
+    and the trees to continue from.
 
-    They have the bits of a training that has just grown these trees: each row adds leaf values in the order of trees.
+    They have the bits of a training that has just grown these trees: each row adds leaf
+    values in the order of trees.
     """
     if data.init_score is not None:
-        scores = np.array(offset.subtracted(data.init_score, shift).T, np.float64, order="C")
+        scores = np.array(
+            offset.subtracted(data.init_score, shift).T, np.float64, order="C"
+        )
     else:
         scores = np.repeat(base[:, None], data.n_rows, axis=1)
     if trees is not None:
-        for tree, output in zip(as_grown(trees, data.cuts), trees.output.tolist(), strict=True):
+        for tree, output in zip(
+            as_grown(trees, data.cuts), trees.output.tolist(), strict=True
+        ):
             scores[output] += tree_output(data, tree, n_threads)
     return scores
 
 
 def as_grown(trees: Trees, cuts: Sequence[Floats]) -> Iterator[Any]:
-    """The trees of a model one by one as the core grew them, over the bins of these cuts."""
+    """The trees of a model one by one as the core grew them, over the bins of these
+    cuts.
+    """
     bins = _bins(trees, cuts)
     for tree, (first, last) in enumerate(pairwise(trees.offset.tolist())):
         arrays: dict[str, Any] = {"bin": bins[first:last], **trees.grown(tree)}
@@ -205,30 +279,42 @@ def as_grown(trees: Trees, cuts: Sequence[Floats]) -> Iterator[Any]:
 
 def tree_output(data: Dataset, tree: Mapping[str, Any], n_threads: int) -> Floats:
     """What a tree adds to the score of each row of a dataset."""
-    return linear.tree_output(tree, apply(data, tree, n_threads), data.values, n_threads)
+    return linear.tree_output(
+        tree, apply(data, tree, n_threads), data.values, n_threads
+    )
 
 
 def apply(data: Dataset, tree: Mapping[str, Any], n_threads: int) -> NDArray[np.int32]:
     """The leaf (node) that each row of a dataset comes to."""
-    column, bins, sides, left = (tree[name] for name in ("column", "bin", "missing_left", "left"))
+    column, bins, sides, left = (
+        tree[name] for name in ("column", "bin", "missing_left", "left")
+    )
     sets = tree["set"], tree["set_offset"], tree["set_code"]
     leaf = data.device.apply(data.binned, column, bins, sides, left, *sets, n_threads)
-    if data.unseen and (sides > 1).any():  # in bins an unseen category is missing: these rows are sent by their codes
+    # in bins an unseen category is missing: these rows are sent by their codes
+    if data.unseen and (sides > 1).any():
         rows, table = data.unseen_rows
-        ends, none, numbers = np.array([0, len(left)]), np.zeros(len(left)), bins.astype(np.float64)
+        ends = np.array([0, len(left)])
+        none = np.zeros(len(left))
+        numbers = bins.astype(np.float64)
         nodes = column, numbers, sides, left, none, *sets
-        forest = data.device.Forest(len(table), ends, np.zeros(1, np.int32), *nodes, np.zeros(1), "identity")
+        forest = data.device.Forest(
+            len(table), ends, np.zeros(1, np.int32), *nodes, np.zeros(1), "identity"
+        )
         leaf[rows] = forest.leaves(table, 0, 1, n_threads)[:, 0]
     return leaf
 
 
 def _bins(trees: Trees, cuts: Sequence[Floats]) -> NDArray[np.int32]:
-    """The bin of every node's threshold among a dataset's cuts; -1 in leaves, and where a set decides."""
+    """The bin of every node's threshold among a dataset's cuts; -1 in leaves, and where
+    a set decides.
+    """
     bins = np.full(trees.n_nodes, -1, np.int32)
     ordered = trees.set < 0
     for column in np.unique(trees.column[ordered & (trees.column >= 0)]):
         nodes = np.flatnonzero(trees.column == column)
-        ends = np.append(cuts[column], np.inf)  # a threshold of +inf parts values from missing
+        # a threshold of +inf parts values from missing
+        ends = np.append(cuts[column], np.inf)
         bins[nodes] = np.searchsorted(ends, trees.threshold[nodes])
         if (ends[bins[nodes]] != trees.threshold[nodes]).any():
             raise DataError(

@@ -1,6 +1,8 @@
-"""Callbacks that were written for LightGBM, XGBoost or CatBoost, and pruning callbacks of Optuna for them.
+"""Callbacks that were written for LightGBM, XGBoost or CatBoost, and pruning callbacks
+of Optuna for them.
 
-In: callables or objects of the peers. Out: callbacks of ours, and the learning rates that some of them set.
+In: callables or objects of the peers. Out: callbacks of ours, and the learning rates
+that some of them set.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +16,9 @@ from sapwood.params import names
 
 
 class EvalResult(NamedTuple):
-    """One metric of one set after a round, as LightGBM's callbacks read it, by place or by name."""
+    """One metric of one set after a round, as LightGBM's callbacks read it, by place or
+    by name.
+    """
 
     dataset_name: str
     metric_name: str
@@ -31,7 +35,9 @@ class EvalResult(NamedTuple):
 
 
 class LightGBMCallback:
-    """A callable of LightGBM's `env`; it stops the training by an EarlyStopException, as those of LightGBM do."""
+    """A callable of LightGBM's `env`; it stops the training by an EarlyStopException,
+    as those of LightGBM do.
+    """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function
@@ -40,7 +46,12 @@ class LightGBMCallback:
     def __call__(self, view: Round) -> bool:
         unwatched = view.training if hasattr(self._function, "stopping_rounds") else ()
         results = [
-            EvalResult(name, metric.called or metric.name, values[metric.name], metric.higher_is_better)
+            EvalResult(
+                name,
+                metric.called or metric.name,
+                values[metric.name],
+                metric.higher_is_better,
+            )
             for name, values in view.measured.items()
             for metric in view.metrics
             if name not in unwatched
@@ -64,14 +75,17 @@ class LightGBMCallback:
 
 
 class XGBoostCallback:
-    """An object with XGBoost's `after_iteration(model, epoch, evals_log)`; True stops."""
+    """An object with XGBoost's `after_iteration(model, epoch, evals_log)`; True
+    stops.
+    """
 
     def __init__(self, own: Any) -> None:
         self._own, self._attributes = own, dict[str, str]()
         self._training: object = None
 
     def __call__(self, view: Round) -> bool:
-        model, log = Model(view, self._attributes), {name: dict(values) for name, values in view.peer_history.items()}
+        model = Model(view, self._attributes)
+        log = {name: dict(values) for name, values in view.peer_history.items()}
         if view._history is not self._training:
             self._training = view._history
             self._call("before_training", model)
@@ -93,19 +107,27 @@ class CatBoostCallback:
         self._own = own
 
     def __call__(self, view: Round) -> bool:
-        lists = {name: {one: list(v) for one, v in values.items()} for name, values in view.peer_history.items()}
-        return not self._own.after_iteration(SimpleNamespace(iteration=view.index + 1, metrics=lists))
+        lists = {
+            name: {one: list(v) for one, v in values.items()}
+            for name, values in view.peer_history.items()
+        }
+        return not self._own.after_iteration(
+            SimpleNamespace(iteration=view.index + 1, metrics=lists)
+        )
 
 
 class Model:
     """What callbacks of the peers ask a model in training for."""
 
     def __init__(self, view: Round, attributes: dict[str, str] | None = None) -> None:
-        self._view, self._attributes = view, {} if attributes is None else attributes
+        self._view = view
+        self._attributes = {} if attributes is None else attributes
 
     def set_attr(self, **attributes: Any) -> None:
         """Remember texts."""
-        self._attributes.update({name: str(value) for name, value in attributes.items()})
+        self._attributes.update(
+            {name: str(value) for name, value in attributes.items()}
+        )
 
     def attr(self, name: str) -> str | None:
         """A text that was remembered."""
@@ -131,14 +153,24 @@ class Model:
 
 def adapted(callbacks: Sequence[Any]) -> list[Callback]:
     """Callbacks of ours for those of the peers; others stay as they are."""
-    return [_adapted(one) for one in sorted(callbacks, key=lambda one: getattr(one, "order", 0))]
+    return [
+        _adapted(one)
+        for one in sorted(callbacks, key=lambda one: getattr(one, "order", 0))
+    ]
 
 
 def rates(callbacks: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """The other callbacks, and the learning rates that LightGBM's reset_parameter or XGBoost's scheduler sets."""
-    rest, found = [], {}
+    """The other callbacks, and the learning rates that LightGBM's reset_parameter or
+    XGBoost's scheduler sets.
+    """
+    rest = []
+    found = {}
     for one in callbacks:
-        given = getattr(one, "kwargs", None) if getattr(one, "before_iteration", False) is True else None
+        given = (
+            getattr(one, "kwargs", None)
+            if getattr(one, "before_iteration", False) is True
+            else None
+        )
         if given is None and callable(getattr(one, "learning_rates", None)):
             given = {"learning_rate": one.learning_rates}
         if not isinstance(given, Mapping):
@@ -149,15 +181,27 @@ def rates(callbacks: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
                 raise ParameterError(
                     f"reset_parameter sets {name!r}; only learning_rate can change from round to round."
                 )
-            found["learning_rate"] = list(value) if isinstance(value, Sequence) else value
+            found["learning_rate"] = (
+                list(value) if isinstance(value, Sequence) else value
+            )
     return rest, found
 
 
 def _adapted(one: Any) -> Callback:
     if hasattr(one, "after_iteration"):
-        if all(hasattr(one, name) for name in ("rounds", "metric_name", "save_best", "data")):  # XGBoost's own
-            return early_stopping(one.rounds, one.metric_name or -1, one._min_delta, data=one.data)
-        return CatBoostCallback(one) if len(signature(one.after_iteration).parameters) == 1 else XGBoostCallback(one)
+        # XGBoost's own
+        if all(
+            hasattr(one, name)
+            for name in ("rounds", "metric_name", "save_best", "data")
+        ):
+            return early_stopping(
+                one.rounds, one.metric_name or -1, one._min_delta, data=one.data
+            )
+        return (
+            CatBoostCallback(one)
+            if len(signature(one.after_iteration).parameters) == 1
+            else XGBoostCallback(one)
+        )
     if not callable(one):
         raise ParameterError(
             f"callbacks must be a list of callables, {one!r} is none; see sapwood.callback for ready-made ones."
@@ -167,4 +211,8 @@ def _adapted(one: Any) -> Callback:
     except (TypeError, ValueError):  # some built-in functions have no signature
         arguments = []
     own: Callback = one
-    return LightGBMCallback(one) if arguments[:1] == ["env"] or hasattr(one, "before_iteration") else own
+    return (
+        LightGBMCallback(one)
+        if arguments[:1] == ["env"] or hasattr(one, "before_iteration")
+        else own
+    )

@@ -1,4 +1,5 @@
-"""Callbacks under the names and with the arguments that LightGBM and XGBoost have for them.
+"""Callbacks under the names and with the arguments that LightGBM and XGBoost have for
+them.
 
 In: their arguments. Out: callbacks of ours, or such as `peer_callbacks` takes.
 """
@@ -16,7 +17,9 @@ def log_evaluation(period: int = 1, show_stdv: bool = True) -> Callback:
 
 
 def record_evaluation(eval_result: MutableMapping[str, Any]) -> Callable[[Any], None]:
-    """LightGBM's: write the metrics of every round into a dict, under the names that the program gave them."""
+    """LightGBM's: write the metrics of every round into a dict, under the names that
+    the program gave them.
+    """
 
     def write(env: Any) -> None:
         for data, metric, value, _ in env.evaluation_result_list:
@@ -26,7 +29,9 @@ def record_evaluation(eval_result: MutableMapping[str, Any]) -> Callable[[Any], 
 
 
 class reset_parameter:
-    """LightGBM's: a learning rate for each round, as a list or a function of the round."""
+    """LightGBM's: a learning rate for each round, as a list or a function of the
+    round.
+    """
 
     before_iteration = True
 
@@ -35,14 +40,20 @@ class reset_parameter:
 
 
 class LearningRateScheduler:
-    """XGBoost's: a learning rate for each round, as a list or a function of the round."""
+    """XGBoost's: a learning rate for each round, as a list or a function of the
+    round.
+    """
 
     def __init__(self, learning_rates: Any) -> None:
-        self.learning_rates = learning_rates if callable(learning_rates) else learning_rates.__getitem__
+        self.learning_rates = (
+            learning_rates if callable(learning_rates) else learning_rates.__getitem__
+        )
 
 
 class TrainingCallback:
-    """XGBoost's base class of callbacks; `after_iteration` stops the training by returning True."""
+    """XGBoost's base class of callbacks; `after_iteration` stops the training by
+    returning True.
+    """
 
     def before_training(self, model: Any) -> Any:
         """Before the first round."""
@@ -61,7 +72,9 @@ class TrainingCallback:
         return model
 
 
-def evaluation_monitor(rank: int = 0, period: int = 1, show_stdv: bool = False, logger: Any = None) -> Callback:
+def evaluation_monitor(
+    rank: int = 0, period: int = 1, show_stdv: bool = False, logger: Any = None
+) -> Callback:
     """XGBoost's `EvaluationMonitor`: print the metrics every so many rounds."""
     return progress(period)
 
@@ -74,9 +87,13 @@ def stopping(
     save_best: bool | None = False,
     min_delta: float = 0.0,
 ) -> Callback:
-    """XGBoost's `EarlyStopping`: the last metric of the last validation set, or those that are named."""
+    """XGBoost's `EarlyStopping`: the last metric of the last validation set, or those
+    that are named.
+    """
     if maximize is not None and metric_name is None:
-        raise ParameterError("maximize is known of every metric; leave it out, or give a metric that says it.")
+        raise ParameterError(
+            "maximize is known of every metric; leave it out, or give a metric that says it."
+        )
     return early_stopping(rounds, metric_name or -1, min_delta, data=data_name)
 
 

@@ -1,6 +1,8 @@
-"""From NumPy arrays, lists and Python objects to numbers that the core reads, without a copy where that is possible.
+"""From NumPy arrays, lists and Python objects to numbers that the core reads, without a
+copy where that is possible.
 
-In: arrays of any type. Out: float32, float64, integers or booleans in native byte order; or coded categories.
+In: arrays of any type. Out: float32, float64, integers or booleans in native byte
+order; or coded categories.
 """
 
 from collections.abc import Iterable
@@ -11,7 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data.categories import Categorical, Coded, ColumnTypeError, declared, of_numbers, of_objects
+from sapwood.data.categories import (
+    Categorical,
+    Coded,
+    ColumnTypeError,
+    declared,
+    of_numbers,
+    of_objects,
+)
 from sapwood.data.ingest.columns import Columns
 from sapwood.data.ingest.refusals import check_shape, inexact, refusal
 from sapwood.data.times import SECOND, Times
@@ -27,16 +36,24 @@ def as_array(values: Any, what: str) -> NDArray[Any]:
         # Keep masks: np.asarray would drop them and let the values beneath through.
         return np.asanyarray(values)
     except ValueError as cause:
-        several = isinstance(values, list) and values and all(hasattr(one, "shape") for one in values)
+        several = (
+            isinstance(values, list)
+            and values
+            and all(hasattr(one, "shape") for one in values)
+        )
         hint = (
             "Tables of consecutive rows are one by Dataset.from_chunks."
             if several
             else "All rows must have the same length."
         )
-        raise DataError(f"{what} cannot be read as an array: {cause}. {hint}") from cause
+        raise DataError(
+            f"{what} cannot be read as an array: {cause}. {hint}"
+        ) from cause
 
 
-def from_fields(X: NDArray[Any], what: str, min_rows: int, categorical: Categorical) -> Columns:
+def from_fields(
+    X: NDArray[Any], what: str, min_rows: int, categorical: Categorical
+) -> Columns:
     """The fields of a structured array, each a column."""
     names = X.dtype.names or ()
     check_shape((len(X), len(names)), min_rows)
@@ -51,11 +68,15 @@ def from_fields(X: NDArray[Any], what: str, min_rows: int, categorical: Categori
     return Columns(table, names, len(X), len(names))
 
 
-def column_of(values: NDArray[Any], where: str, category: bool | None) -> NDArray[Any] | Coded | Times:
+def column_of(
+    values: NDArray[Any], where: str, category: bool | None
+) -> NDArray[Any] | Coded | Times:
     """One column of an array."""
     values = _without_na(values)
     if category is None:  # text, and nothing else, is of categories
-        category = values.dtype.kind in "UT" or (values.dtype.kind == "O" and has_text(values.tolist()))
+        category = values.dtype.kind in "UT" or (
+            values.dtype.kind == "O" and has_text(values.tolist())
+        )
     if not category:
         times = of_times(values)
         return readable(values, where) if times is None else times
@@ -64,7 +85,10 @@ def column_of(values: NDArray[Any], where: str, category: bool | None) -> NDArra
     if plain.dtype.kind in "OUT":
         listed = plain.tolist()
         if mask is not None:
-            listed = [None if gone else value for value, gone in zip(listed, mask.tolist(), strict=True)]
+            listed = [
+                None if gone else value
+                for value, gone in zip(listed, mask.tolist(), strict=True)
+            ]
         return of_objects(listed, where)
     if plain.dtype.kind not in "biuf":
         raise refusal(where, plain.dtype)
@@ -72,8 +96,12 @@ def column_of(values: NDArray[Any], where: str, category: bool | None) -> NDArra
 
 
 def _without_na(values: NDArray[Any]) -> NDArray[Any]:
-    """The same column, with None for what pandas writes where a value is missing: it is no number, and not compared."""
-    if values.dtype.kind != "O" or not any(one.__name__ == "NAType" for one in set(map(type, values.flat))):
+    """The same column, with None for what pandas writes where a value is missing: it is
+    no number, and not compared.
+    """
+    if values.dtype.kind != "O" or not any(
+        one.__name__ == "NAType" for one in set(map(type, values.flat))
+    ):
         return values
     out = values.copy()
     out[[type(one).__name__ == "NAType" for one in values.flat]] = None
@@ -81,16 +109,24 @@ def _without_na(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def of_times(values: NDArray[Any]) -> NDArray[Any] | Times | None:
-    """A column of dates and times, or of durations in seconds; None for a column of anything else."""
+    """A column of dates and times, or of durations in seconds; None for a column of
+    anything else.
+    """
     if values.dtype.kind == "O":
         if any(isinstance(one, np.ndarray) for one in values):
             return None
-        plain: list[Any] = [None if one is None or one != one else one for one in values.tolist()]
+        plain: list[Any] = [
+            None if one is None or one != one else one for one in values.tolist()
+        ]
         types = {type(one) for one in plain if one is not None}
         if not types or not all(issubclass(one, TIMES) for one in types):
             return None
-        zones = {str(one.tzinfo) for one in plain if getattr(one, "tzinfo", None) is not None}
-        naive_too = any(getattr(one, "tzinfo", None) is None for one in plain if one is not None)
+        zones = {
+            str(one.tzinfo) for one in plain if getattr(one, "tzinfo", None) is not None
+        }
+        naive_too = any(
+            getattr(one, "tzinfo", None) is None for one in plain if one is not None
+        )
         if len(zones) > 1 or (zones and naive_too):
             return None
         if all(issubclass(one, timedelta) for one in types):
@@ -98,7 +134,10 @@ def of_times(values: NDArray[Any]) -> NDArray[Any] | Times | None:
         elif any(issubclass(one, timedelta | time) for one in types):
             return None
         else:
-            naive = [one.replace(tzinfo=None) if isinstance(one, datetime) else one for one in plain]
+            naive = [
+                one.replace(tzinfo=None) if isinstance(one, datetime) else one
+                for one in plain
+            ]
             return Times.of(np.array(naive, "M8[us]"), next(iter(zones), None))
     if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "Mm":
         values = values.filled(values.dtype.type("NaT"))
@@ -113,7 +152,9 @@ def has_text(values: Iterable[Any]) -> bool:
 
 
 def readable(values: NDArray[Any], where: str) -> NDArray[Any]:
-    """An array of any shape as one the core can read; itself where it is one already."""
+    """An array of any shape as one the core can read; itself where it is one
+    already.
+    """
     dtype = values.dtype
     if isinstance(values, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(values)
@@ -128,7 +169,10 @@ def readable(values: NDArray[Any], where: str) -> NDArray[Any]:
     if not (dtype.isnative and values.flags.aligned):
         values = values.astype(dtype.newbyteorder("="))
     if dtype.kind in "iu" and dtype.itemsize == 8:
-        if values.size and (values.max() > MAX_EXACT or (dtype.kind == "i" and values.min() < -MAX_EXACT)):
+        if values.size and (
+            values.max() > MAX_EXACT
+            or (dtype.kind == "i" and values.min() < -MAX_EXACT)
+        ):
             _check_exact(values, where)
     elif dtype.kind == "f" and dtype.itemsize == 2:
         return values.astype(np.float32)
@@ -138,7 +182,9 @@ def readable(values: NDArray[Any], where: str) -> NDArray[Any]:
     return values
 
 
-def with_missing(filled: NDArray[Any], mask: NDArray[np.bool_], where: str) -> NDArray[np.float64]:
+def with_missing(
+    filled: NDArray[Any], mask: NDArray[np.bool_], where: str
+) -> NDArray[np.float64]:
     """Numbers with some of them missing; what is filled in at those is of no matter."""
     values = np.array(readable(filled, where), dtype=np.float64)
     values[mask] = np.nan
@@ -146,9 +192,14 @@ def with_missing(filled: NDArray[Any], mask: NDArray[np.bool_], where: str) -> N
 
 
 def _from_objects(values: NDArray[Any], where: str) -> NDArray[np.float64]:
-    """Python objects as float64, None as NaN; column by column, to name the one that has something else."""
+    """Python objects as float64, None as NaN; column by column, to name the one that
+    has something else.
+    """
     if values.ndim == 2:
-        columns = [_from_objects(values[:, j], f"column {j} of {where}") for j in range(values.shape[1])]
+        columns = [
+            _from_objects(values[:, j], f"column {j} of {where}")
+            for j in range(values.shape[1])
+        ]
         return np.column_stack(columns)
     values = _without_na(values)
     strange = str | bytes | complex | date | time | timedelta
@@ -157,10 +208,16 @@ def _from_objects(values: NDArray[Any], where: str) -> NDArray[np.float64]:
         raise refusal(where, f"object with {type(odd).__name__}")
     try:
         out = values.astype(np.float64)
-        exact = all(int(v) == int(f) for v, f in zip(values.flat, out.flat, strict=True) if isinstance(v, Integral))
+        exact = all(
+            int(v) == int(f)
+            for v, f in zip(values.flat, out.flat, strict=True)
+            if isinstance(v, Integral)
+        )
     except (TypeError, ValueError, OverflowError) as cause:
         why = str(cause).rstrip(".")
-        raise ColumnTypeError(f"{where} has dtype object, and not all of it is numbers: {why}.") from cause
+        raise ColumnTypeError(
+            f"{where} has dtype object, and not all of it is numbers: {why}."
+        ) from cause
     if not exact:
         raise inexact(where)
     return out
@@ -173,7 +230,10 @@ def _check_exact(values: NDArray[Any], where: str) -> None:
     if values.dtype.kind == "f":
         bad = (rounded != values) & ~np.isnan(values)
     else:
-        end = rounded == 2.0 ** (64 if values.dtype.kind == "u" else 63)  # up, beyond what the integers hold
+        # up, beyond what the integers hold
+        end = rounded == 2.0 ** (64 if values.dtype.kind == "u" else 63)
         bad = end | (np.where(end, 0, rounded).astype(values.dtype) != values)
     if bad.any():
-        raise inexact(f"column {np.argwhere(bad)[0][1]} of {where}" if values.ndim == 2 else where)
+        raise inexact(
+            f"column {np.argwhere(bad)[0][1]} of {where}" if values.ndim == 2 else where
+        )

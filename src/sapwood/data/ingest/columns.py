@@ -17,13 +17,16 @@ from sapwood.data import sparse
 class Columns:
     """A table that the core can read in place, but for its columns of categories.
 
-    Arrays are float32, float64, integer or bool in native byte order, with any strides; NaN is missing. They may share
-    memory with what was read. The columns of a list are arrays of shape (n_rows,), `SparseColumn`, `Coded` or
+    Arrays are float32, float64, integer or bool in native byte order, with any strides;
+    NaN is missing. They may share memory with what was read. The columns of a list are
+    arrays of shape (n_rows,), `SparseColumn`, `Coded` or
     `Times`.
     """
 
-    table: NDArray[Any] | Sequence[Any] | sparse.Sparse  # (n_rows, n_columns), or a list of columns
-    names: tuple[str, ...] | None  # unique; None where the table has no names, or names that are not text
+    # (n_rows, n_columns), or a list of columns
+    table: NDArray[Any] | Sequence[Any] | sparse.Sparse
+    # unique; None where the table has no names, or names that are not text
+    names: tuple[str, ...] | None
     n_rows: int
     n_columns: int
 
@@ -39,7 +42,10 @@ class Columns:
             return self
         return replace(
             self,
-            table=[sparse.dense(one) if isinstance(one, sparse.SparseColumn) else one for one in self.as_columns()],
+            table=[
+                sparse.dense(one) if isinstance(one, sparse.SparseColumn) else one
+                for one in self.as_columns()
+            ],
         )
 
 

@@ -15,7 +15,8 @@ from sapwood.data.categories import ColumnTypeError
 from sapwood.errors import DataError
 from sapwood.printable import SURROGATE
 
-# What to do about a column that is not a number, by a word in the name of its dtype; the first that fits.
+# What to do about a column that is not a number, by a word in the name of its dtype;
+# the first that fits.
 ADVICE = {
     "complex": "Complex data not supported; pass the real and the imaginary part as two columns.",
     "sparse": "make it dense first.",
@@ -53,17 +54,24 @@ def refusal(where: str, dtype: Any) -> DataError:
             "SapwoodClassifier takes classes of any kind."
         )
     shown = str(dtype)
-    shown = shown if len(shown) <= MAX_DTYPE else f"{shown[:MAX_DTYPE]}..."  # that of nested values has no end
-    return ColumnTypeError(f"{where} has dtype {shown}, which is neither numeric nor boolean: {advice}")
+    # that of nested values has no end
+    shown = shown if len(shown) <= MAX_DTYPE else f"{shown[:MAX_DTYPE]}..."
+    return ColumnTypeError(
+        f"{where} has dtype {shown}, which is neither numeric nor boolean: {advice}"
+    )
 
 
 def refuse_sparse(X: Any, what: str) -> None:
     if sparse.is_sparse(X):
-        raise ColumnTypeError(f"{what} is sparse ({type(X).__name__}), but it must be dense; pass {what}.toarray().")
+        raise ColumnTypeError(
+            f"{what} is sparse ({type(X).__name__}), but it must be dense; pass {what}.toarray()."
+        )
 
 
 def names_differ(has: Sequence[str], wanted: Sequence[str]) -> str:
-    """Say which columns of training a table lacks, and which it has besides; empty where it has the same."""
+    """Say which columns of training a table lacks, and which it has besides; empty
+    where it has the same.
+    """
     names_of_table = set(has)
     names_of_training = set(wanted)
     kinds = {
@@ -77,13 +85,13 @@ def names_differ(has: Sequence[str], wanted: Sequence[str]) -> str:
         for kind, some in kinds.items()
         if some
     )
-    return (
-        f"The columns of X are not those seen in training. {said}Pass the columns of the training data, in any order."
-    )
+    return f"The columns of X are not those seen in training. {said}Pass the columns of the training data, in any order."  # noqa: E501
 
 
 def check_names(names: Sequence[str] | None) -> None:
-    """Raise where the name of a column cannot be written to a file; numbers are names that nobody gave."""
+    """Raise where the name of a column cannot be written to a file; numbers are names
+    that nobody gave.
+    """
     for place, name in enumerate(names or ()):
         if SURROGATE.search(name):
             raise DataError(
@@ -102,9 +110,13 @@ def check_shape(shape: tuple[int, ...], min_rows: int) -> None:
             f"Found array with {n_rows} sample(s) (shape={shape}) while a minimum of {min_rows} is required."
         )
     if n_rows > MAX_ROWS:
-        raise DataError(f"a table may have {MAX_ROWS} rows; this one has {n_rows}. Give it in parts.")
+        raise DataError(
+            f"a table may have {MAX_ROWS} rows; this one has {n_rows}. Give it in parts."
+        )
     if n_columns < 1:
-        raise DataError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+        raise DataError(
+            f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required."
+        )
 
 
 def check_length(values: NDArray[Any], n_rows: int, what: str) -> None:
@@ -120,11 +132,15 @@ def check_finite(values: NDArray[np.float64], what: str) -> None:
     if not finite.all():
         row = int(np.argwhere(~finite)[0][0])
         kind = "NaN" if np.isnan(values[row]).any() else "infinity"
-        raise DataError(f"Input {what} contains {kind}, first in row {row}; it must be finite. Drop or mend such rows.")
+        raise DataError(
+            f"Input {what} contains {kind}, first in row {row}; it must be finite. Drop or mend such rows."
+        )
 
 
 def check_size(values: NDArray[np.float64], largest: float, what: str) -> None:
     beyond = np.abs(values) > largest
     if beyond.any():
         at = tuple(np.argwhere(beyond)[0])
-        raise DataError(f"{what} is {values[at]:g} in row {at[0]}; numbers beyond {largest:g} overflow. Scale them.")
+        raise DataError(
+            f"{what} is {values[at]:g} in row {at[0]}; numbers beyond {largest:g} overflow. Scale them."
+        )

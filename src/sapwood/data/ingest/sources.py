@@ -1,6 +1,8 @@
-"""Rows that come in batches and can be read again: files, folders, Arrow readers, lazy frames, queries, iterators.
+"""Rows that come in batches and can be read again: files, folders, Arrow readers, lazy
+frames, queries, iterators.
 
-In: what a user has. Out: a `Source`, whose batches are tables, or tuples of a table, its label and its weight.
+In: what a user has. Out: a `Source`, whose batches are tables, or tuples of a table,
+its label and its weight.
 """
 
 import glob
@@ -14,15 +16,25 @@ from typing import Any
 from sapwood.errors import DataError, suggest
 
 BATCH_BYTES = 16 << 20  # of a table that is read at a time, roughly
-CSV_BLOCK, SMALL_CSV_BLOCK = 4 << 20, 1 << 20  # bytes of a CSV file that are parsed together
+# bytes of a CSV file that are parsed together
+CSV_BLOCK = 4 << 20
+SMALL_CSV_BLOCK = 1 << 20
 PAGE_BYTES = 1 << 20  # of a page of a Parquet file, as all usual writers make them
 FORMATS = {
-    ".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather", ".ipc": "feather",
-    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv",
-}  # fmt: skip
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "feather",
+    ".arrow": "feather",
+    ".ipc": "feather",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+}
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
-MISSING = ["", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None", "#N/A", "<NA>"]  # in CSV
-WIDER = {"null": "int64", "int64": "double"}  # the types that a column of a CSV file gets where its own does not fit
+# in CSV
+MISSING = ["", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None", "#N/A", "<NA>"]
+# the types that a column of a CSV file gets where its own does not fit
+WIDER = {"null": "int64", "int64": "double"}
 
 
 @dataclass(frozen=True)
@@ -30,11 +42,14 @@ class Thrift:
     """How little memory the reading of files takes."""
 
     batch_bytes: int = BATCH_BYTES
-    room: Callable[[int, str], None] | None = None  # raises where so many bytes for something are too many
+    # raises where so many bytes for something are too many
+    room: Callable[[int, str], None] | None = None
 
 
 class Restart(Exception):
-    """The types of a source have changed while it was read: a pass over it must begin again."""
+    """The types of a source have changed while it was read: a pass over it must begin
+    again.
+    """
 
 
 @dataclass
@@ -43,16 +58,21 @@ class Source:
 
     read: Callable[[], Iterator[Any]]
     what: str  # what errors and progress call it
-    identity: Any = None  # a JSON value that other content would change; None: only the content itself tells
+    # a JSON value that other content would change; None: only the content itself tells
+    identity: Any = None
     once: bool = False  # it can be read only once
-    check: Callable[[], None] = field(default=lambda: None)  # raises where it has changed
+    # raises where it has changed
+    check: Callable[[], None] = field(default=lambda: None)
     n_rows: int | None = None  # where that is known ahead
     batch_bytes: int = 0  # of a batch, where that is known ahead
-    where: Callable[[], str] = field(default=lambda: "")  # what errors call the last batch, where it has a name
+    # what errors call the last batch, where it has a name
+    where: Callable[[], str] = field(default=lambda: "")
 
 
 def files(paths: Any, columns: Sequence[str] | None, thrift: Thrift) -> Source:
-    """The rows of files, in the order of the files; `columns`: those that are read, None for all."""
+    """The rows of files, in the order of the files; `columns`: those that are read,
+    None for all.
+    """
     found = expand(paths)
     before = [_state(path) for path in found]
     types: dict[str, Any] = {}
@@ -61,7 +81,9 @@ def files(paths: Any, columns: Sequence[str] | None, thrift: Thrift) -> Source:
     def check() -> None:
         for path, state in zip(found, before, strict=True):
             if _state(path) != state:
-                raise DataError(f"{path} has changed since the first pass over it; start again when it is complete.")
+                raise DataError(
+                    f"{path} has changed since the first pass over it; start again when it is complete."
+                )
 
     def read() -> Iterator[Any]:
         check()
@@ -74,14 +96,25 @@ def files(paths: Any, columns: Sequence[str] | None, thrift: Thrift) -> Source:
                     names = table.column_names
                 elif sorted(table.column_names) != sorted(names):
                     other = set(table.column_names) ^ set(names)
-                    raise DataError(f"{path} has other columns than {found[0]}: they differ in {sorted(other)[:5]}.")
+                    raise DataError(
+                        f"{path} has other columns than {found[0]}: they differ in {sorted(other)[:5]}."
+                    )
                 yield table
         release_unused()
         check()
 
     what = str(found[0]) if len(found) == 1 else f"{len(found)} files"
     identity = {"files": before, "columns": columns and list(columns)}
-    return Source(read, what, identity, False, check, _count(found), thrift.batch_bytes, lambda: now)
+    return Source(
+        read,
+        what,
+        identity,
+        False,
+        check,
+        _count(found),
+        thrift.batch_bytes,
+        lambda: now,
+    )
 
 
 def expand(paths: Any) -> list[Path]:
@@ -94,40 +127,62 @@ def expand(paths: Any) -> list[Path]:
     for one in paths:
         path = Path(one)
         if path.is_dir():
-            inside = sorted(p for p in path.rglob("*") if p.is_file() and not _hidden(p.relative_to(path)))
+            inside = sorted(
+                p
+                for p in path.rglob("*")
+                if p.is_file() and not _hidden(p.relative_to(path))
+            )
             inside = [p for p in inside if _format(p) is not None]
             if not inside:
-                raise DataError(f"the folder {path} has no files that end in {', '.join(FORMATS)}.")
+                raise DataError(
+                    f"the folder {path} has no files that end in {', '.join(FORMATS)}."
+                )
             found += inside
         elif path.is_file():
             found.append(path)
         elif glob.has_magic(str(one)):
-            some = sorted(Path(p) for p in glob.glob(str(one), recursive=True) if Path(p).is_file())
+            some = sorted(
+                Path(p)
+                for p in glob.glob(str(one), recursive=True)
+                if Path(p).is_file()
+            )
             if not some:
                 raise DataError(f"no file is called {one}.")
             found += some
         else:
-            near = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+            near = (
+                [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+            )
             hint = suggest(path.name, near) if near else ""
-            raise DataError(f"there is no file {path}" + (f"; {hint}" if hint.startswith("did") else "."))
+            raise DataError(
+                f"there is no file {path}"
+                + (f"; {hint}" if hint.startswith("did") else ".")
+            )
     if not found:
         raise DataError("from_files got no file; give at least one.")
     for path in found:
         if _format(path) is None:
-            raise DataError(f"{path}: the name does not say the format; it must end in one of {', '.join(FORMATS)}.")
+            raise DataError(
+                f"{path}: the name does not say the format; it must end in one of {', '.join(FORMATS)}."
+            )
     return found
 
 
 def batches(given: Any) -> Source:
-    """The batches of a reader, a lazy frame, a query, an iterable, or of a function that returns one of them."""
+    """The batches of a reader, a lazy frame, a query, an iterable, or of a function
+    that returns one of them.
+    """
     kind = type(given).__name__
     if callable(given) and not hasattr(given, "__iter__"):
         return Source(lambda: _iterate(given()), "batches of a function")
     if hasattr(given, "collect_schema") and hasattr(given, "sink_parquet"):  # polars
         if not hasattr(given, "collect_batches"):
-            raise DataError("this polars cannot collect in batches; upgrade it, or give from_files a sink_parquet.")
+            raise DataError(
+                "this polars cannot collect in batches; upgrade it, or give from_files a sink_parquet."
+            )
         return Source(lambda: _iterate(given), "a lazy frame")
-    if hasattr(given, "to_arrow_reader") or hasattr(given, "fetch_record_batch"):  # duckdb
+    # duckdb
+    if hasattr(given, "to_arrow_reader") or hasattr(given, "fetch_record_batch"):
         return Source(lambda: _iterate(given), "a query")
     if hasattr(given, "to_batches"):  # Arrow tables and data sets
         return Source(lambda: _iterate(given), f"a {kind}")
@@ -136,7 +191,11 @@ def batches(given: Any) -> Source:
     if hasattr(given, "columns") or hasattr(given, "shape"):  # a table in memory
         return Source(lambda: iter([given]), f"a {kind}")
     if hasattr(given, "__arrow_c_stream__"):
-        return Source(lambda: _iterate(_arrow().RecordBatchReader.from_stream(given)), f"a {kind}", once=True)
+        return Source(
+            lambda: _iterate(_arrow().RecordBatchReader.from_stream(given)),
+            f"a {kind}",
+            once=True,
+        )
     if isinstance(given, Iterable) and not isinstance(given, str | bytes):
         return Source(lambda: _iterate(given), "batches")
     raise DataError(
@@ -182,7 +241,9 @@ def _hidden(path: Path) -> bool:
 
 def _format(path: Path) -> str | None:
     """The format of a file, by the end of its name."""
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSED]
+    suffixes = [
+        suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSED
+    ]
     return FORMATS.get(suffixes[-1]) if suffixes else None
 
 
@@ -202,7 +263,10 @@ def _count(paths: Sequence[Path]) -> int | None:
     _arrow()
     from pyarrow import parquet
 
-    return sum(int(_opened(path, "parquet", lambda path: parquet.read_metadata(path).num_rows)) for path in paths)
+    return sum(
+        int(_opened(path, "parquet", lambda path: parquet.read_metadata(path).num_rows))
+        for path in paths
+    )
 
 
 def _opened(path: Path, kind: str, how: Callable[[Path], Any]) -> Any:
@@ -210,37 +274,52 @@ def _opened(path: Path, kind: str, how: Callable[[Path], Any]) -> Any:
     try:
         return how(path)
     except (_arrow().ArrowException, OSError, UnicodeDecodeError) as cause:
-        raise DataError(f"{path} cannot be read as {kind}: {(str(cause).splitlines() or ['?'])[0]}") from cause
+        raise DataError(
+            f"{path} cannot be read as {kind}: {(str(cause).splitlines() or ['?'])[0]}"
+        ) from cause
 
 
-def _read_file(path: Path, columns: Sequence[str] | None, types: dict[str, Any], thrift: Thrift) -> Iterator[Any]:
+def _read_file(
+    path: Path, columns: Sequence[str] | None, types: dict[str, Any], thrift: Thrift
+) -> Iterator[Any]:
     """The batches of a file, as Arrow tables."""
     pa = _arrow()
     kind = _format(path)
     read = {"parquet": _parquet, "feather": _feather}.get(str(kind))
     try:
-        yield from _csv(path, str(kind), columns, types, thrift) if read is None else read(path, columns, thrift)
+        yield from (
+            _csv(path, str(kind), columns, types, thrift)
+            if read is None
+            else read(path, columns, thrift)
+        )
     except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as cause:
-        raise DataError(f"{path} cannot be read as {kind}: {(str(cause).splitlines() or ['?'])[0]}") from cause
+        raise DataError(
+            f"{path} cannot be read as {kind}: {(str(cause).splitlines() or ['?'])[0]}"
+        ) from cause
 
 
 def batch_rows(schema: Any, columns: Sequence[str] | None, thrift: Thrift) -> int:
     """Rows of a batch of a file."""
-    least, text = (4096, 8) if thrift.room is None else (256, 80)  # bytes of a value of text, or of no plain type
+    # bytes of a value of text, or of no plain type
+    least, text = (4096, 8) if thrift.room is None else (256, 80)
     wanted = None if columns is None else set(columns)
     kinds = [field.type for field in schema if wanted is None or field.name in wanted]
     width = sum(8 if _arrow().types.is_primitive(kind) else text for kind in kinds)
     return max(least, min(1 << 17, thrift.batch_bytes // max(8, width)))
 
 
-def _check_columns(path: Path, columns: Sequence[str] | None, names: Sequence[str]) -> None:
+def _check_columns(
+    path: Path, columns: Sequence[str] | None, names: Sequence[str]
+) -> None:
     names_of_file = set(names)
     for name in columns or ():
         if name not in names_of_file:
             raise DataError(f"{path} has no column {name!r}; {suggest(name, names)}")
 
 
-def _parquet(path: Path, columns: Sequence[str] | None, thrift: Thrift) -> Iterator[Any]:
+def _parquet(
+    path: Path, columns: Sequence[str] | None, thrift: Thrift
+) -> Iterator[Any]:
     pa = _arrow()
     from pyarrow import parquet
 
@@ -249,63 +328,104 @@ def _parquet(path: Path, columns: Sequence[str] | None, thrift: Thrift) -> Itera
         names = file.schema_arrow.names
         _check_columns(path, columns, names)
         if thrift.room is not None:
-            thrift.room(_parquet_bytes(file.metadata, columns, buffer), f"reading {path}")
+            thrift.room(
+                _parquet_bytes(file.metadata, columns, buffer), f"reading {path}"
+            )
         rows = batch_rows(file.schema_arrow, columns, thrift)
-        for batch in file.iter_batches(rows, columns=columns and list(columns), use_threads=False):
+        for batch in file.iter_batches(
+            rows, columns=columns and list(columns), use_threads=False
+        ):
             batch.validate(full=True)
             yield pa.Table.from_batches([batch])
 
 
 def _parquet_bytes(metadata: Any, columns: Sequence[str] | None, buffer: int) -> int:
-    """What a reader holds of the columns of the largest row group: a buffer, a page and a dictionary of each."""
+    """What a reader holds of the columns of the largest row group: a buffer, a page and
+    a dictionary of each.
+    """
     if not metadata.num_row_groups:
         return 0
-    group = max((metadata.row_group(k) for k in range(metadata.num_row_groups)), key=lambda one: one.total_byte_size)
+    group = max(
+        (metadata.row_group(k) for k in range(metadata.num_row_groups)),
+        key=lambda one: one.total_byte_size,
+    )
     total = 0
     for one in (group.column(j) for j in range(metadata.num_columns)):
         if columns is None or one.path_in_schema.split(".")[0] in columns:
-            known = one.data_page_offset - one.dictionary_page_offset if one.has_dictionary_page else 0
+            known = (
+                one.data_page_offset - one.dictionary_page_offset
+                if one.has_dictionary_page
+                else 0
+            )
             page = min(one.total_uncompressed_size, PAGE_BYTES)
-            total += min(buffer, one.total_compressed_size) + page * 6 // 5 + 2 * max(0, known)
+            total += (
+                min(buffer, one.total_compressed_size)
+                + page * 6 // 5
+                + 2 * max(0, known)
+            )
     return int(total)
 
 
-def _feather(path: Path, columns: Sequence[str] | None, thrift: Thrift) -> Iterator[Any]:
+def _feather(
+    path: Path, columns: Sequence[str] | None, thrift: Thrift
+) -> Iterator[Any]:
     pa = _arrow()
     with pa.OSFile(str(path)) as source:
         file = pa.ipc.open_file(source)
         _check_columns(path, columns, file.schema.names)
         if thrift.room is not None:
-            record = source.size() // max(1, file.num_record_batches)  # each is read whole
-            thrift.room(2 * record, f"reading {path}, which has record batches of {record / 1e6:.0f} MB,")
+            # each is read whole
+            record = source.size() // max(1, file.num_record_batches)
+            thrift.room(
+                2 * record,
+                f"reading {path}, which has record batches of {record / 1e6:.0f} MB,",
+            )
         rows = batch_rows(file.schema, columns, thrift)
         for k in range(file.num_record_batches):
             table = pa.Table.from_batches([file.get_batch(k)])
-            table.validate(full=True)  # else offsets that lead outside of the values would be followed
+            # else offsets that lead outside of the values would be followed
+            table.validate(full=True)
             table = table if columns is None else table.select(list(columns))
             for first in range(0, table.num_rows, rows):
                 yield table.slice(first, rows)
 
 
-def _csv(path: Path, kind: str, columns: Sequence[str] | None, types: dict[str, Any], thrift: Thrift) -> Iterator[Any]:
+def _csv(
+    path: Path,
+    kind: str,
+    columns: Sequence[str] | None,
+    types: dict[str, Any],
+    thrift: Thrift,
+) -> Iterator[Any]:
     pa = _arrow()
     from pyarrow import csv
 
     convert = csv.ConvertOptions(
-        null_values=MISSING, strings_can_be_null=True, column_types=types, include_columns=columns and list(columns)
+        null_values=MISSING,
+        strings_can_be_null=True,
+        column_types=types,
+        include_columns=columns and list(columns),
     )
     parse = csv.ParseOptions(delimiter="\t" if kind == "tsv" else ",")
     known: dict[str, Any] = {}
     try:
         with pa.input_stream(str(path), compression="detect") as source:
             if thrift.room is None:
-                reader = csv.open_csv(source, csv.ReadOptions(block_size=CSV_BLOCK), parse, convert)
-            else:  # smaller blocks, of which Arrow holds 40, and the types that larger ones would have
+                reader = csv.open_csv(
+                    source, csv.ReadOptions(block_size=CSV_BLOCK), parse, convert
+                )
+            else:
+                # smaller blocks, of which Arrow holds 40, and the types that larger
+                # ones would have
                 thrift.room(48 * SMALL_CSV_BLOCK, f"reading {path}")
                 with pa.input_stream(str(path), compression="detect") as start:
                     head = start.read(CSV_BLOCK)
-                whole = pa.BufferReader(head[: head.rfind(b"\n") + 1] if len(head) == CSV_BLOCK else head)
-                first = csv.open_csv(whole, csv.ReadOptions(block_size=CSV_BLOCK), parse, convert)
+                whole = pa.BufferReader(
+                    head[: head.rfind(b"\n") + 1] if len(head) == CSV_BLOCK else head
+                )
+                first = csv.open_csv(
+                    whole, csv.ReadOptions(block_size=CSV_BLOCK), parse, convert
+                )
                 convert.column_types = {one.name: one.type for one in first.schema}
                 del first, whole, head
                 how = csv.ReadOptions(block_size=SMALL_CSV_BLOCK, use_threads=False)
@@ -322,7 +442,9 @@ def _csv(path: Path, kind: str, columns: Sequence[str] | None, types: dict[str, 
 
 
 def _widen(message: str, known: dict[str, Any], types: dict[str, Any]) -> bool:
-    """Give the column that an error of conversion names a wider type; False where there is none."""
+    """Give the column that an error of conversion names a wider type; False where there
+    is none.
+    """
     pa = _arrow()
     if "CSV conversion error" not in message or "In CSV column #" not in message:
         return False
@@ -331,5 +453,7 @@ def _widen(message: str, known: dict[str, Any], types: dict[str, Any]) -> bool:
     name = names[place] if place < len(names) else ""
     if name not in known or str(known[name]) == "string":
         return False
-    types[name] = pa.type_for_alias(WIDER.get(str(types.get(name, known[name])), "string"))
+    types[name] = pa.type_for_alias(
+        WIDER.get(str(types.get(name, known[name])), "string")
+    )
     return True

@@ -1,6 +1,8 @@
-"""From a source to a store: both passes, where the folder is, and what an interrupted build has left.
+"""From a source to a store: both passes, where the folder is, and what an interrupted
+build has left.
 
-In: a `Request` and a path. Out: a complete store under that path, or an error and nothing under it.
+In: a `Request` and a path. Out: a complete store under that path, or an error and
+nothing under it.
 """
 
 import errno
@@ -31,8 +33,12 @@ try:
 except ImportError:  # not a POSIX system
     fcntl = None  # type: ignore[assignment]
 
-LEARNED, JOURNAL, LOCK = "learned", "journal", "lock"  # files of a build that is not complete
-FILES = (HEAD, CODES, *store.TYPES, LEARNED, JOURNAL)  # all files of a store, complete or not, but for the lock
+# files of a build that is not complete
+LEARNED = "learned"
+JOURNAL = "journal"
+LOCK = "lock"
+# all files of a store, complete or not, but for the lock
+FILES = (HEAD, CODES, *store.TYPES, LEARNED, JOURNAL)
 
 
 def unfinished(path: Path) -> Path:
@@ -42,7 +48,10 @@ def unfinished(path: Path) -> Path:
 
 def asked_for(request: Request) -> Any:
     """What a store is made from and how, a JSON value."""
-    taken = {name: column if isinstance(column, str) else list(column) for name, column in request.taken.items()}
+    taken = {
+        name: column if isinstance(column, str) else list(column)
+        for name, column in request.taken.items()
+    }
     categorical = request.categorical
     return {
         "bins": {name: request.bins[name] for name in (*BIN_PARAMS, "date_features")},
@@ -50,8 +59,12 @@ def asked_for(request: Request) -> Any:
         "what": request.source.what,
         "taken": taken,
         "names": None if request.feature_names is None else list(request.feature_names),
-        "categories": categorical if isinstance(categorical, str | None | dict) else list(categorical),
-        "reference": None if request.reference is None else request.reference.fingerprint(),
+        "categories": categorical
+        if isinstance(categorical, str | None | dict)
+        else list(categorical),
+        "reference": None
+        if request.reference is None
+        else request.reference.fingerprint(),
     }
 
 
@@ -62,7 +75,9 @@ def build(request: Request, path: Path, finish: Any) -> None:
     """
     folder = unfinished(path)
     if not path.parent.is_dir():
-        raise DataError(f"there is no folder {path.parent} to make the store {path.name} in.")
+        raise DataError(
+            f"there is no folder {path.parent} to make the store {path.name} in."
+        )
     asked = asked_for(request)
     with _full_disk(path):
         folders.make_marked(folder)
@@ -81,7 +96,9 @@ def build(request: Request, path: Path, finish: Any) -> None:
             _encode(request, folder, head)
             head.fingerprint = finish(folder, head)
             writing.write(folder / HEAD, head.pack())
-            folders.clear_marked(folder, (LEARNED, JOURNAL, LOCK), (spool.FOLDER,), others=FILES)
+            folders.clear_marked(
+                folder, (LEARNED, JOURNAL, LOCK), (spool.FOLDER,), others=FILES
+            )
             folders.rename_marked(folder, path)
     writing.sync_folder(path.parent)
 
@@ -110,7 +127,9 @@ def _full_disk(path: Path) -> Iterator[None]:
                 "this again: the build goes on from where it stopped",
             ) from cause
         if cause.filename is None:
-            raise OSError(cause.errno, cause.strerror or str(cause), str(path)) from cause
+            raise OSError(
+                cause.errno, cause.strerror or str(cause), str(path)
+            ) from cause
         raise
 
 
@@ -122,7 +141,9 @@ def _locked(folder: Path) -> Iterator[None]:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as cause:
-                raise DataError(f"another process builds {folder} now; wait for it, or give another path.") from cause
+                raise DataError(
+                    f"another process builds {folder} now; wait for it, or give another path."
+                ) from cause
         yield
 
 
@@ -133,9 +154,14 @@ class _Writer:
         found = head.learned
         self.places, size = head.encoder(1).places(found.n_rows)
         self.step, self.n_rows = store.rows_together(self.places), found.n_rows
-        make_room(limit, min(self.step, found.n_rows) * sum(bytes for _, bytes in self.places), "coding rows")
+        make_room(
+            limit,
+            min(self.step, found.n_rows) * sum(bytes for _, bytes in self.places),
+            "coding rows",
+        )
         self.encoder = head.encoder(min(self.step, found.n_rows))
-        head.slots, head.group_rows = self.encoder.slots, self.step
+        head.slots = self.encoder.slots
+        head.group_rows = self.step
         with folders.open_inside(folder / CODES, "ab"):  # makes the file
             pass
         self.codes = folders.open_inside(folder / CODES, "r+b")
@@ -147,13 +173,19 @@ class _Writer:
         self.held = 0  # rows in the encoder
 
     def _written(self) -> list[int]:
-        """The checksums of the groups that an earlier build has written, as far as the file has them."""
+        """The checksums of the groups that an earlier build has written, as far as the
+        file has them.
+        """
         self.journal.seek(0)
         sums: list[int] = []
         for line in self.journal.read().split("\n")[:-1]:
             first = len(sums) * self.step
             n = min(self.step, self.n_rows - first)
-            if not line.isdigit() or n <= 0 or store.group_sum(self.file, self.places, first, n) != int(line):
+            if (
+                not line.isdigit()
+                or n <= 0
+                or store.group_sum(self.file, self.places, first, n) != int(line)
+            ):
                 break
             sums.append(int(line))
         self.journal.truncate(0)
@@ -181,8 +213,11 @@ class _Writer:
         return min(self.n_rows, len(self.sums) * self.step)
 
     def _flush(self) -> None:
-        total, first = 0, self.done
-        for (offset, row_bytes), piece in zip(self.places, self.encoder.bytes(self.held), strict=True):
+        total = 0
+        first = self.done
+        for (offset, row_bytes), piece in zip(
+            self.places, self.encoder.bytes(self.held), strict=True
+        ):
             total = zlib.crc32(piece, total)
             _write(self.file, piece, offset + first * row_bytes)
         self.sums.append(total)
@@ -199,14 +234,17 @@ class _Writer:
 
 def changed(how: str) -> DataError:
     """The error of a source that is not the same in both passes."""
-    return DataError(f"the source has changed between two passes over it: {how}. Start again when it is complete.")
+    return DataError(
+        f"the source has changed between two passes over it: {how}. Start again when it is complete."
+    )
 
 
 def _write(file: int, piece: NDArray[np.uint8], at: int) -> None:
     view = memoryview(piece.data)
     while len(view):
         n = os.pwrite(file, view, at)
-        view, at = view[n:], at + n
+        view = view[n:]
+        at = at + n
 
 
 def _encode(request: Request, folder: Path, head: Head) -> None:
@@ -230,11 +268,22 @@ def _encode(request: Request, folder: Path, head: Head) -> None:
             n_rows += batch.columns.n_rows
         if n_rows != found.n_rows:
             raise changed(f"it had {found.n_rows:,} rows and has {n_rows:,}")
-        if any(digests.get(name) != value for name, value in found.digests.items() if name in digests):
+        if any(
+            digests.get(name) != value
+            for name, value in found.digests.items()
+            if name in digests
+        ):
             raise changed("its values differ")
-        if any(unseen.values()) and request.reference is None and "weight" not in found.shapes:
+        if (
+            any(unseen.values())
+            and request.reference is None
+            and "weight" not in found.shapes
+        ):
             raise changed("it has categories that it had not")
         head.unseen = {j: np.concatenate(rows) for j, rows in unseen.items() if rows}
-        head.checksums = {CODES: writer.sums, **{name: [store.file_sum(folder / name)] for name in found.shapes}}
+        head.checksums = {
+            CODES: writer.sums,
+            **{name: [store.file_sum(folder / name)] for name in found.shapes},
+        }
     finally:
         writer.close()

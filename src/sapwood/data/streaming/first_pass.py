@@ -1,6 +1,8 @@
-"""The first pass over a source: cuts, dictionaries, labels and weights, in bounded memory.
+"""The first pass over a source: cuts, dictionaries, labels and weights, in bounded
+memory.
 
-In: batches. Out: `Learned`, all that the codes of the second pass need; vectors by row go to files at once.
+In: batches. Out: `Learned`, all that the codes of the second pass need; vectors by row
+go to files at once.
 """
 
 import zlib
@@ -23,7 +25,8 @@ from sapwood.device import host
 from sapwood.errors import DataError
 
 Floats = NDArray[np.float64]
-SAMPLE_BYTES = int(1.4 * host.SAMPLE_ROWS) * 8  # of a column of numbers, while its cuts are found
+# of a column of numbers, while its cuts are found
+SAMPLE_BYTES = int(1.4 * host.SAMPLE_ROWS) * 8
 KEY_BYTES = 192  # of a value while distinct ones are counted
 CATEGORY_BYTES = 160  # of a category, while its dictionary grows
 
@@ -40,7 +43,8 @@ class Learned:
     missing: list[bool]  # (columns) whether some value is
     times: Plan
     shapes: dict[str, list[int]]  # of the vectors by row, by name
-    digests: dict[str, int] = field(default_factory=dict)  # of the content, where nothing else tells that it changed
+    # of the content, where nothing else tells that it changed
+    digests: dict[str, int] = field(default_factory=dict)
 
 
 def learn(request: Request, folder: Any) -> Learned:
@@ -54,7 +58,9 @@ def learn(request: Request, folder: Any) -> Learned:
                     try:
                         one.add(batch)
                     except categories.ColumnTypeError as cause:
-                        raise categories.ColumnTypeError(f"{batch.what}: {cause}") from cause
+                        raise categories.ColumnTypeError(
+                            f"{batch.what}: {cause}"
+                        ) from cause
                 return one.learned()
             except Restart:
                 coded |= one.coded
@@ -71,12 +77,15 @@ class _Pass:
         self.plan: Plan = ()
         self.sketch: Any = None
         self.tally: dict[int, Tally] = {}
-        self.gone: dict[int, bool] = {}  # columns of categories: whether some row has none
-        self.places: dict[int, dict[bool, str]] = {}  # of each, the first batch that has numbers, and text
+        # columns of categories: whether some row has none
+        self.gone: dict[int, bool] = {}
+        # of each, the first batch that has numbers, and text
+        self.places: dict[int, dict[bool, str]] = {}
         self.spare: dict[int, set[Any]] = {}  # their values in rows that count nothing
         self.numeric: list[int] = []
         self.together = 0  # columns of numbers that are looked at in one pass
-        self.ends: dict[int, list[float]] = {}  # smallest and largest value of each candidate part of times
+        # smallest and largest value of each candidate part of times
+        self.ends: dict[int, list[float]] = {}
         self.digests: dict[str, int] = {}
         self.n_rows = 0
 
@@ -85,26 +94,36 @@ class _Pass:
         columns, weight = batch.columns, batch.vectors.get("weight")
         names = self.reader.names or tuple(f"f{j}" for j in range(columns.n_columns))
         if self.known is not None:
-            if wrong := derived.kinds_differ([columns], self.known.times, self.known.categories, names):
+            if wrong := derived.kinds_differ(
+                [columns], self.known.times, self.known.categories, names
+            ):
                 raise categories.ColumnTypeError(wrong[0])
             self.plan = self.known.times
         else:
             self.zones = time_zones(columns, names, self.zones)
             wanted = self.request.bins["date_features"]
             parts = times.USUAL if wanted == "auto" else tuple(wanted or ())
-            found = [TimeColumn(j, zone, parts) for j, zone in sorted(self.zones.items())]
-            self.plan = tuple(times.with_differences(found) if wanted == "auto" else found)
+            found = [
+                TimeColumn(j, zone, parts) for j, zone in sorted(self.zones.items())
+            ]
+            self.plan = tuple(
+                times.with_differences(found) if wanted == "auto" else found
+            )
             derived.refuse_lists(columns, names)
         given = columns.n_columns
         columns = derived.expand(columns, self.plan)
         self._watch_types(columns)
         if self.sketch is None:
             self.numeric = [j for j in range(columns.n_columns) if j not in self.coded]
-            self.together = _at_a_time(self.request, len(self.numeric), columns.n_rows * columns.n_columns)
+            self.together = _at_a_time(
+                self.request, len(self.numeric), columns.n_rows * columns.n_columns
+            )
             self.sketch = host.CutSketch(self.together, self.request.bins["max_bins"])
         self._sketch(self.sketch, columns, weight, self.numeric[: self.together])
         n_known = sum(len(one.total) for one in self.tally.values())
-        make_room(self.request.memory_limit, CATEGORY_BYTES * n_known, "counting categories")
+        make_room(
+            self.request.memory_limit, CATEGORY_BYTES * n_known, "counting categories"
+        )
         for j in sorted(self.coded):
             self._count(j, columns.as_columns()[j], weight, names, batch.what)
         for j in range(given, columns.n_columns):
@@ -114,7 +133,13 @@ class _Pass:
         self.vectors.add(batch.vectors)
         self.n_rows += columns.n_rows
 
-    def _sketch(self, sketch: Any, columns: ingest.Columns, weight: Floats | None, wanted: list[int]) -> None:
+    def _sketch(
+        self,
+        sketch: Any,
+        columns: ingest.Columns,
+        weight: Floats | None,
+        wanted: list[int],
+    ) -> None:
         """Look at some columns of a batch for their cuts."""
         table = columns.table
         if not isinstance(table, np.ndarray) or len(wanted) < columns.n_columns:
@@ -124,34 +149,57 @@ class _Pass:
             sketch.add(table, weight, self.request.n_threads)
 
     def _found(self) -> Iterator[tuple[int, bool, Floats]]:
-        """Of every column of numbers its place, whether values are missing, and its cuts.
+        """Of every column of numbers its place, whether values are missing, and its
+        cuts.
 
         Under a limit of memory, some columns are looked at in each of several passes.
         """
-        least, n_threads = self.request.bins["min_samples_bin"], self.request.n_threads
-        first, self.sketch = self.sketch, None
-        yield from zip(self.numeric[: self.together], first.missing, first.cuts(least, n_threads), strict=True)
+        least = self.request.bins["min_samples_bin"]
+        n_threads = self.request.n_threads
+        first = self.sketch
+        self.sketch = None
+        yield from zip(
+            self.numeric[: self.together],
+            first.missing,
+            first.cuts(least, n_threads),
+            strict=True,
+        )
         del first
         for at in range(self.together, len(self.numeric), max(1, self.together)):
             wanted = self.numeric[at : at + self.together]
             sketch = host.CutSketch(len(wanted), self.request.bins["max_bins"])
-            for batch in Reader(self.request).batches("reading rows again", self.n_rows):
+            for batch in Reader(self.request).batches(
+                "reading rows again", self.n_rows
+            ):
                 columns = derived.expand(batch.columns, self.plan)
                 self._sketch(sketch, columns, batch.vectors.get("weight"), wanted)
-            yield from zip(wanted, sketch.missing, sketch.cuts(least, n_threads), strict=True)
+            yield from zip(
+                wanted, sketch.missing, sketch.cuts(least, n_threads), strict=True
+            )
 
     def _watch_types(self, columns: ingest.Columns) -> None:
-        """A column that has categories for the first time, after others without, makes the pass begin again."""
+        """A column that has categories for the first time, after others without, makes
+        the pass begin again.
+        """
         if self.known is not None:
             self.coded = set(self.known.categories)
             return
         table = columns.table if isinstance(columns.table, list) else []
-        found = {j for j, one in enumerate(table) if isinstance(one, Coded)} - self.coded
+        found = {
+            j for j, one in enumerate(table) if isinstance(one, Coded)
+        } - self.coded
         self.coded |= found
         if found and self.sketch is not None:
             raise Restart
 
-    def _count(self, j: int, column: Any, weight: Floats | None, names: Sequence[str], what: str) -> None:
+    def _count(
+        self,
+        j: int,
+        column: Any,
+        weight: Floats | None,
+        names: Sequence[str],
+        what: str,
+    ) -> None:
         where = f"column {names[j]!r}, which has categories in a batch,"
         own = ingest.as_categories(column, where)
         if self.known is not None:
@@ -161,13 +209,20 @@ class _Pass:
         for is_text in {isinstance(value, str) for value in own.values}:
             self.places.setdefault(j, {}).setdefault(is_text, what)
         # Weights that are not integers are counted in a pass of their own.
-        counts = None if weight is None else np.clip(np.rint(weight), 0, 1 << 20).astype(np.int32)
-        self.spare.setdefault(j, set()).update(self.tally.setdefault(j, Tally()).add(own, counts))
+        counts = (
+            None
+            if weight is None
+            else np.clip(np.rint(weight), 0, 1 << 20).astype(np.int32)
+        )
+        self.spare.setdefault(j, set()).update(
+            self.tally.setdefault(j, Tally()).add(own, counts)
+        )
         self.gone[j] = self.gone.get(j, False) or bool((own.codes < 0).any())
 
     def _measure(self, j: int, part: Floats) -> None:
         if not np.isnan(part).all():
-            low, high = float(np.nanmin(part)), float(np.nanmax(part))
+            low = float(np.nanmin(part))
+            high = float(np.nanmax(part))
             ends = self.ends.setdefault(j, [low, high])
             self.ends[j] = [min(ends[0], low), max(ends[1], high)]
 
@@ -175,20 +230,29 @@ class _Pass:
         """What all batches have in common."""
         reader = self.reader
         base = reader.names or tuple(f"f{j}" for j in range(reader.n_columns))
-        known = self.known.categories if self.known is not None else self._dictionaries(base)
+        known = (
+            self.known.categories
+            if self.known is not None
+            else self._dictionaries(base)
+        )
         if self.known is None and self.request.bins["text_features"]:
             self._refuse_text(known, base)
         n_columns = reader.n_columns + derived.n_parts(self.plan)
-        missing, cuts = [False] * n_columns, [np.empty(0)] * n_columns
+        missing = [False] * n_columns
+        cuts = [np.empty(0)] * n_columns
         for place, gone, own in self._found():
             missing[place], cuts[place] = gone, own
         for j in self.coded:
-            missing[j] = self.gone[j] or any(value not in known[j].place for value in self.spare.get(j, ()))
+            missing[j] = self.gone[j] or any(
+                value not in known[j].place for value in self.spare.get(j, ())
+            )
         if self.known is not None:
             cuts = list(self.known.cuts)
         plan, kept = self._chosen_parts(reader.n_columns)
         if "group" in reader.given:
-            make_room(self.request.memory_limit, 24 * self.n_rows, "a group of each row")
+            make_room(
+                self.request.memory_limit, 24 * self.n_rows, "a group of each row"
+            )
         return Learned(
             base + derived.names_of(plan, base),
             reader.names is not None,
@@ -201,29 +265,44 @@ class _Pass:
             self.digests,
         )
 
-    def _refuse_text(self, known: Mapping[int, Dictionary], names: Sequence[str]) -> None:
-        """Raise where a column has text: what its words say of the label needs all rows at once."""
+    def _refuse_text(
+        self, known: Mapping[int, Dictionary], names: Sequence[str]
+    ) -> None:
+        """Raise where a column has text: what its words say of the label needs all rows
+        at once.
+        """
         wanted = self.request.bins["text_features"]
         for j, dictionary in known.items():
             by_name = wanted != "auto" and (j in wanted or names[j] in wanted)
-            if by_name or (wanted == "auto" and text.reads_as_text(dictionary.values, self.n_rows)):
+            if by_name or (
+                wanted == "auto" and text.reads_as_text(dictionary.values, self.n_rows)
+            ):
                 raise DataError(
                     f"column {names[j]!r} has text, of which only a Dataset in memory makes columns; set "
                     "text_features=None to read it as categories."
                 )
 
     def _chosen_parts(self, n_given: int) -> tuple[Plan, list[int]]:
-        """The parts of times that differ between rows, and the columns that stay with them."""
+        """The parts of times that differ between rows, and the columns that stay with
+        them.
+        """
         kept = list(range(n_given))
         if self.known is not None or self.request.bins["date_features"] != "auto":
             return self.plan, list(range(n_given + derived.n_parts(self.plan)))
-        plan, at = [], n_given
+        plan = []
+        at = n_given
         for one in self.plan:
             ends = [self.ends.get(at + k, [0.0, 0.0]) for k in range(len(one.parts))]
-            since = [part.startswith(times.SINCE) for part in one.parts]  # these stay in any case
-            differ = [low != high or stays for (low, high), stays in zip(ends, since, strict=True)]
+            # these stay in any case
+            since = [part.startswith(times.SINCE) for part in one.parts]
+            differ = [
+                low != high or stays
+                for (low, high), stays in zip(ends, since, strict=True)
+            ]
             kept += [at + k for k, does in enumerate(differ) if does]
-            parts = tuple(part for part, does in zip(one.parts, differ, strict=True) if does)
+            parts = tuple(
+                part for part, does in zip(one.parts, differ, strict=True) if does
+            )
             assert isinstance(one, TimeColumn)
             plan.append(TimeColumn(one.column, one.zone, parts))
             at += len(one.parts)
@@ -236,14 +315,22 @@ class _Pass:
             tally = self._counted_again()
         for j, one in tally.items():
             if len({isinstance(value, str) for value in one.total}) > 1:
-                text, numbers = self.places[j][True], self.places[j][False]
+                text = self.places[j][True]
+                numbers = self.places[j][False]
                 raise categories.ColumnTypeError(
                     f"column {names[j]!r} is text in {text}, and numbers in {numbers}; make text of all."
                 )
-        return {j: one.dictionary(f"column {names[j]!r}") for j, one in sorted(tally.items())}
+        return {
+            j: one.dictionary(f"column {names[j]!r}")
+            for j, one in sorted(tally.items())
+        }
 
     def _integral(self) -> bool:
-        make_room(self.request.memory_limit, 16 * self.n_rows, "counting categories by weights")
+        make_room(
+            self.request.memory_limit,
+            16 * self.n_rows,
+            "counting categories by weights",
+        )
         counts, integral, _ = host.integer_weights(self.vectors.view("weight"))
         del counts
         return integral
@@ -268,16 +355,23 @@ def _at_a_time(request: Request, n_columns: int, n_values: int) -> int:
     sample = min(SAMPLE_BYTES, 16 * (request.source.n_rows or SAMPLE_BYTES))
     each = sample + KEY_BYTES * int(request.bins["max_bins"])
     batch = (WORK + 1) * request.source.batch_bytes or 16 * n_values
-    fixed = batch + 4 * SAMPLE_BYTES * (1 + request.n_threads)  # draws and weights of the sample, and for sorting
+    # draws and weights of the sample, and for sorting
+    fixed = batch + 4 * SAMPLE_BYTES * (1 + request.n_threads)
     make_room(limit, fixed + each, "reading rows")
     return int(min(n_columns, (below(limit) - host.resident_bytes() - fixed) // each))
 
 
 def digest(digests: dict[str, int], columns: ingest.Columns, batch: Batch) -> None:
-    """Checksums of the columns of numbers and of the vectors, over all batches so far: batches may be of any size."""
+    """Checksums of the columns of numbers and of the vectors, over all batches so far:
+    batches may be of any size.
+    """
     for j, one in enumerate(columns.as_columns()):
         if isinstance(one, np.ndarray):
-            digests[str(j)] = zlib.crc32(np.ascontiguousarray(one).data, digests.get(str(j), 0))
+            digests[str(j)] = zlib.crc32(
+                np.ascontiguousarray(one).data, digests.get(str(j), 0)
+            )
     for name, values in batch.vectors.items():
         if values.dtype != object:
-            digests[name] = zlib.crc32(np.ascontiguousarray(values).data, digests.get(name, 0))
+            digests[name] = zlib.crc32(
+                np.ascontiguousarray(values).data, digests.get(name, 0)
+            )

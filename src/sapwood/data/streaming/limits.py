@@ -23,9 +23,15 @@ def size_of(given: Any) -> int | None:
         return None
     if isinstance(given, int) and not isinstance(given, bool) and given > 0:
         return given
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", given) if isinstance(given, str) else None
+    found = (
+        re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", given)
+        if isinstance(given, str)
+        else None
+    )
     if found is None or found[2].upper() not in UNITS or float(found[1]) == 0:
-        raise ParameterError(f"memory_limit={given!r} is no size; give bytes, or text such as '2GB' or '512MiB'.")
+        raise ParameterError(
+            f"memory_limit={given!r} is no size; give bytes, or text such as '2GB' or '512MiB'."
+        )
     return int(float(found[1]) * UNITS[found[2].upper()])
 
 
@@ -45,12 +51,16 @@ def limit_of(given: Any) -> int | None:
 
 
 def below(limit: int) -> int:
-    """What is left of a limit for resident memory: a twentieth is for what comes between two looks at it."""
+    """What is left of a limit for resident memory: a twentieth is for what comes
+    between two looks at it.
+    """
     return limit - limit // 20
 
 
 def make_room(limit: int | None, n_bytes: int, what: str) -> None:
-    """Let go of what can go where less than so many bytes are left under a limit; raise where that is not enough."""
+    """Let go of what can go where less than so many bytes are left under a limit; raise
+    where that is not enough.
+    """
     if limit is None or below(limit) - host.resident_bytes() >= n_bytes:
         return
     release_unused()
@@ -73,7 +83,9 @@ def thrift(limit: int | None) -> Thrift:
 
 @contextmanager
 def resident_below(limit: int | None) -> Iterator[None]:
-    """Let mapped pages go before the process has so many bytes of resident memory, while this block lasts."""
+    """Let mapped pages go before the process has so many bytes of resident memory,
+    while this block lasts.
+    """
     try:
         host.set_resident_limit(below(limit) if limit else 0)
         yield

@@ -1,6 +1,7 @@
 """Batches of a source as columns and vectors: read alike in every pass.
 
-In: tables, or tuples of a table, its label and its weight. Out: `Columns` in one order, labels, weights and groups.
+In: tables, or tuples of a table, its label and its weight. Out: `Columns` in one order,
+labels, weights and groups.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,9 +28,12 @@ class Request:
     """What a user wants of a source."""
 
     source: Source
-    taken: Mapping[str, str | Sequence[str]]  # names of the columns that are label, weight, init_score or group
+    # names of the columns that are label, weight, init_score or group
+    taken: Mapping[str, str | Sequence[str]]
     feature_names: Sequence[str] | None
-    bins: Mapping[str, Any]  # parameters of `BIN_PARAMS`, device and what columns of dates, text and lists become
+    # parameters of `BIN_PARAMS`, device and what columns of dates, text and lists
+    # become
+    bins: Mapping[str, Any]
     categorical: Any
     reference: Any  # a `Dataset`, or None
     n_threads: int
@@ -56,26 +60,34 @@ class Kept:
 
 @dataclass
 class Reader:
-    """Reads all batches of a source; what the first ones say about columns holds for the others."""
+    """Reads all batches of a source; what the first ones say about columns holds for
+    the others.
+    """
 
     request: Request
     names: tuple[str, ...] | None = None
     n_columns: int = -1  # -1: no batch has come
     categorical: Any = None
-    given: frozenset[str] = field(default_factory=frozenset)  # the vectors that batches have
+    # the vectors that batches have
+    given: frozenset[str] = field(default_factory=frozenset)
 
     def __post_init__(self) -> None:
         self.categorical = self.request.categorical
         reference = self.request.reference
         if reference is not None:
             self.n_columns = reference.n_given
-            self.names = reference.feature_names[: self.n_columns] if reference.named else None
+            self.names = (
+                reference.feature_names[: self.n_columns] if reference.named else None
+            )
 
     def batches(self, stage: str, n_rows: int | None = None) -> Iterator[Batch]:
         """All batches that have rows; `stage` and `n_rows` are for progress."""
-        first, source = 0, self.request.source
+        first = 0
+        source = self.request.source
         for k, given in enumerate(source.read()):
-            make_room(self.request.memory_limit, WORK * source.batch_bytes, "reading rows")
+            make_room(
+                self.request.memory_limit, WORK * source.batch_bytes, "reading rows"
+            )
             batch = self._read(given, source.where() or f"batch {k}", first)
             if batch.columns.n_rows == 0 and self.n_columns >= 0:
                 continue
@@ -89,14 +101,19 @@ class Reader:
         request = self.request
         if isinstance(given, Kept):  # it was read before
             if self.n_columns < 0:
-                self.names, self.n_columns = given.columns.names, given.columns.n_columns
+                self.names, self.n_columns = (
+                    given.columns.names,
+                    given.columns.n_columns,
+                )
             self.given = frozenset(given.vectors)
             return Batch(first, given.columns, given.vectors, what)
         table, label, weight = chunked.part(given)
         vectors: dict[str, Any] = {"label": label, "weight": weight}
         for name, column in request.taken.items():
             if vectors.get(name) is not None:
-                raise DataError(f"{what} is a tuple that has a {name}, and {name} names a column; give one of them.")
+                raise DataError(
+                    f"{what} is a tuple that has a {name}, and {name} names a column; give one of them."
+                )
             if isinstance(column, str):
                 vectors[name], table = ingest.take_column(table, column, what)
             else:
@@ -105,17 +122,32 @@ class Reader:
                     values, table = ingest.take_column(table, one, what)
                     several.append(values)
                 vectors[name] = np.column_stack(several)
-        vectors = {name: values for name, values in vectors.items() if values is not None}
-        how = {"names": request.feature_names, "zero_as_missing": request.bins["zero_as_missing"]}
-        columns = ingest.read(table, what=what, min_rows=0, categorical=self.categorical, **how)
+        vectors = {
+            name: values for name, values in vectors.items() if values is not None
+        }
+        how = {
+            "names": request.feature_names,
+            "zero_as_missing": request.bins["zero_as_missing"],
+        }
+        columns = ingest.read(
+            table, what=what, min_rows=0, categorical=self.categorical, **how
+        )
         if request.feature_names is not None:
             columns = ingest.rename(columns, request.feature_names)
         if self.n_columns < 0:
             ingest.check_names(columns.names)
             self.names, self.n_columns = columns.names, columns.n_columns
             self.given = frozenset(vectors)
-        if isinstance(self.categorical, list) and self.names is not None and request.reference is None:
-            places = [j for j, one in enumerate(columns.as_columns()) if isinstance(one, Coded)]
+        if (
+            isinstance(self.categorical, list)
+            and self.names is not None
+            and request.reference is None
+        ):
+            places = [
+                j
+                for j, one in enumerate(columns.as_columns())
+                if isinstance(one, Coded)
+            ]
             self.categorical = {self.names[j]: j for j in places}
         if request.reference is not None and not self.given:
             self.given = frozenset(vectors)
@@ -127,13 +159,20 @@ class Reader:
         self._check_columns(columns, what)
         columns = ingest.align(columns, self.names, self.n_columns)
         checked = {
-            name: _checked(name, values, columns.n_rows, f"{name} of {what}") for name, values in vectors.items()
+            name: _checked(name, values, columns.n_rows, f"{name} of {what}")
+            for name, values in vectors.items()
         }
         return Batch(first, columns, checked, what)
 
     def _check_columns(self, columns: ingest.Columns, what: str) -> None:
-        """Raise where a batch has other columns than those before it, or than the reference."""
-        others = "the batches before it" if self.request.reference is None else "the reference"
+        """Raise where a batch has other columns than those before it, or than the
+        reference.
+        """
+        others = (
+            "the batches before it"
+            if self.request.reference is None
+            else "the reference"
+        )
         if self.names is None or columns.names is None:
             if columns.n_columns != self.n_columns:
                 raise DataError(
@@ -143,8 +182,12 @@ class Reader:
         lacks = [name for name in self.names if name not in columns.names]
         besides = [name for name in columns.names if name not in self.names]
         if lacks or besides:
-            said = [f"it lacks {lacks[:5]}"] * bool(lacks) + [f"it has {besides[:5]} besides"] * bool(besides)
-            raise DataError(f"{what} has other columns than {others}: {', and '.join(said)}.")
+            said = [f"it lacks {lacks[:5]}"] * bool(lacks) + [
+                f"it has {besides[:5]} besides"
+            ] * bool(besides)
+            raise DataError(
+                f"{what} has other columns than {others}: {', and '.join(said)}."
+            )
 
 
 def _checked(name: str, values: Any, n_rows: int, what: str) -> NDArray[Any]:
@@ -159,7 +202,9 @@ def _checked(name: str, values: Any, n_rows: int, what: str) -> NDArray[Any]:
     return ingest.part_of_vector(name, found, n_rows, what)
 
 
-def time_zones(columns: ingest.Columns, names: Sequence[str], known: dict[int, str | None] | None) -> dict[int, Any]:
+def time_zones(
+    columns: ingest.Columns, names: Sequence[str], known: dict[int, str | None] | None
+) -> dict[int, Any]:
     """The columns of times and their zones; batches must agree."""
     table = columns.table if isinstance(columns.table, list) else []
     found = {j: one.zone for j, one in enumerate(table) if isinstance(one, Times)}
@@ -167,12 +212,20 @@ def time_zones(columns: ingest.Columns, names: Sequence[str], known: dict[int, s
         return found if known is None else known
     for j in sorted(set(known) | set(found)):
         if (j in known) != (j in found):
-            raise ColumnTypeError(f"column {names[j]!r} has times in one batch, and {_other(table, j)} in another.")
+            raise ColumnTypeError(
+                f"column {names[j]!r} has times in one batch, and {_other(table, j)} in another."
+            )
         if known[j] != found[j]:
             zones = sorted(str(zone or "") for zone in (known[j], found[j]))
-            raise ColumnTypeError(f"column {names[j]!r} has several time zones, {zones}; use one of them.")
+            raise ColumnTypeError(
+                f"column {names[j]!r} has several time zones, {zones}; use one of them."
+            )
     return known
 
 
 def _other(table: Sequence[Any], j: int) -> str:
-    return derived.kind_of(table[j]) if j < len(table) and not isinstance(table[j], Times) else "numbers"
+    return (
+        derived.kind_of(table[j])
+        if j < len(table) and not isinstance(table[j], Times)
+        else "numbers"
+    )

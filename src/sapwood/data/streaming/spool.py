@@ -1,4 +1,5 @@
-"""Sources that can be read only once are copied to disk first, batch by batch, and read from there.
+"""Sources that can be read only once are copied to disk first, batch by batch, and read
+from there.
 
 In: a source. Out: another one that has the same batches.
 """
@@ -19,7 +20,8 @@ from sapwood.data.times import Times
 from sapwood.errors import DataError
 from sapwood.system import folders, writing
 
-FOLDER, KIND = "spool", "spool"
+FOLDER = "spool"
+KIND = "spool"
 
 
 def copy(request: Request, folder: Path) -> Source:
@@ -30,7 +32,8 @@ def copy(request: Request, folder: Path) -> Source:
         writing.write(folder / FOLDER / f"{n_batches}", _pack(batch))
         n_batches += 1
         n_rows += batch.columns.n_rows
-    what, identity = request.source.what, {"spool": n_batches}
+    what = request.source.what
+    identity = {"spool": n_batches}
 
     def read() -> Iterator[Kept]:
         for k in range(n_batches):
@@ -41,7 +44,9 @@ def copy(request: Request, folder: Path) -> Source:
 
 
 def _pack(batch: Batch) -> bytes:
-    arrays: dict[str, Any] = {f"vector.{name}": values for name, values in batch.vectors.items()}
+    arrays: dict[str, Any] = {
+        f"vector.{name}": values for name, values in batch.vectors.items()
+    }
     kinds: list[Any] = []
     for j, one in enumerate(batch.columns.dense().as_columns()):
         if isinstance(one, Coded):
@@ -57,13 +62,21 @@ def _pack(batch: Batch) -> bytes:
     if groups is not None and groups.dtype.kind in "OUST":
         arrays.pop("vector.group")
         kinds.append(["group", [str(one) for one in groups.tolist()]])
-    fields = {"kinds": json.dumps(kinds), "names": batch.columns.names, "n_rows": batch.columns.n_rows}
+    fields = {
+        "kinds": json.dumps(kinds),
+        "names": batch.columns.names,
+        "n_rows": batch.columns.n_rows,
+    }
     return container.pack(KIND, 1, arrays, fields)
 
 
 def _unpack(raw: bytes) -> Kept:
     arrays, fields = container.unpack(raw, KIND, 1, DataError)
-    vectors = {name[7:]: values for name, values in arrays.items() if name.startswith("vector.")}
+    vectors = {
+        name[7:]: values
+        for name, values in arrays.items()
+        if name.startswith("vector.")
+    }
     table: list[Any] = []
     for j, (kind, more) in enumerate(json.loads(fields["kinds"])):
         if kind == "group":
@@ -71,7 +84,11 @@ def _unpack(raw: bytes) -> Kept:
         elif kind == "categories":
             table.append(Coded(arrays[f"{j}"], more))
         else:
-            table.append(Times(arrays[f"{j}"], more) if kind == "times" else arrays[f"{j}"])
+            table.append(
+                Times(arrays[f"{j}"], more) if kind == "times" else arrays[f"{j}"]
+            )
     names = fields["names"]
-    columns = ingest.Columns(table, names and tuple(names), fields["n_rows"], len(table))
+    columns = ingest.Columns(
+        table, names and tuple(names), fields["n_rows"], len(table)
+    )
     return Kept(columns, vectors)

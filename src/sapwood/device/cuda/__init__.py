@@ -1,6 +1,8 @@
-"""An NVIDIA GPU as a device: the verbs of the native core on rows that lie in its memory.
+"""An NVIDIA GPU as a device: the verbs of the native core on rows that lie in its
+memory.
 
-In: arrays of this process. Out: arrays of this process. `runtime.py` has CuPy, `trainer.py` the training.
+In: arrays of this process. Out: arrays of this process. `runtime.py` has CuPy,
+`trainer.py` the training.
 """
 
 from typing import Any
@@ -23,7 +25,9 @@ VERBS: dict[str, type] = {
 
 def make(runtime: Runtime) -> dict[str, Any]:
     """The classes of a device whose kernels run in this runtime."""
-    return {verb: type(verb, (kind,), {"runtime": runtime}) for verb, kind in VERBS.items()}
+    return {
+        verb: type(verb, (kind,), {"runtime": runtime}) for verb, kind in VERBS.items()
+    }
 
 
 def apply(table: binned.Binned, *tree: Any) -> Any:
@@ -36,7 +40,11 @@ name = "cuda"
 
 def cuts(*arguments: Any, **named: Any) -> Any:
     """Cut points of the columns of a table, on the host or in device memory."""
-    return _core.cuts(*arguments, **named) if named else binned.find_cuts(cuda(), *arguments)
+    return (
+        _core.cuts(*arguments, **named)
+        if named
+        else binned.find_cuts(cuda(), *arguments)
+    )
 
 
 def __getattr__(verb: str) -> Any:

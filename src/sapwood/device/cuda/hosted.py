@@ -1,6 +1,8 @@
-"""What the core on the host does for rows whose trees grow on the device: leaf values beyond one Newton step, replays.
+"""What the core on the host does for rows whose trees grow on the device: leaf values
+beyond one Newton step, replays.
 
-In: a trainer of the device. Out: the core's own results; scores, gradients, sample and leaves are copied there first.
+In: a trainer of the device. Out: the core's own results; scores, gradients, sample and
+leaves are copied there first.
 """
 
 from collections.abc import Iterable
@@ -16,11 +18,14 @@ from sapwood.errors import warn
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
-_SPLITS = ("column", "bin", "missing_left", "left", "set", "set_offset", "set_code")  # arrays of a tree
+# arrays of a tree
+_SPLITS = ("column", "bin", "missing_left", "left", "set", "set_offset", "set_code")
 
 
 class Hosted:
-    """The part of a trainer that the host has; `_core.pyi` says what each method takes and returns."""
+    """The part of a trainer that the host has; `_core.pyi` says what each method takes
+    and returns.
+    """
 
     runtime: Runtime
     _binned: Binned
@@ -33,8 +38,11 @@ class Hosted:
 
     def _start_hosted(self) -> None:
         self._host: _core.Trainer | None = None
-        self._turns = [0, -1]  # changes of scores, gradients and sample on the device, and those that the host has
-        self._leaves_there = [False] * self._n_outputs  # the host has the leaves of these outputs' trees
+        # changes of scores, gradients and sample on the device, and those that the host
+        # has
+        self._turns = [0, -1]
+        # the host has the leaves of these outputs' trees
+        self._leaves_there = [False] * self._n_outputs
 
     # What the trainer of the device has.
     def scores(self, rows: Ints | None = None) -> Floats:
@@ -77,7 +85,11 @@ class Hosted:
             if "gradients" in self._last:
                 host.set_sampler(*self._last["sampler"])
                 *rules, given = self._last["gradients"]
-                own = [self.runtime.get(self._arrays[name]) for name in ("given_g", "given_h") if given]
+                own = [
+                    self.runtime.get(self._arrays[name])
+                    for name in ("given_g", "given_h")
+                    if given
+                ]
                 host.gradients(*rules, *own)
                 host.sample(*self._last.get("sample", (0, 0, None)))
             self._turns[1] = self._turns[0]
@@ -88,15 +100,23 @@ class Hosted:
         host = self._with_gradients()
         for k in range(self._n_outputs):
             if not self._leaves_there[k]:
-                host.set_leaf_ids(k, self.leaf_ids(k), n_leaves if k == output else self._n_leaves(k))
+                host.set_leaf_ids(
+                    k, self.leaf_ids(k), n_leaves if k == output else self._n_leaves(k)
+                )
                 self._leaves_there[k] = True
         return host
 
-    def leaf_loss_sums(self, output: int, step: Floats) -> tuple[Floats, Floats, Floats]:
+    def leaf_loss_sums(
+        self, output: int, step: Floats
+    ) -> tuple[Floats, Floats, Floats]:
         return self._with_leaves(output, len(step)).leaf_loss_sums(output, step)
 
-    def refit(self, output: int, method: str, iterations: int, *penalty: float) -> Floats:
-        return self._with_leaves(output, self._n_leaves(output)).refit(output, method, iterations, *penalty)
+    def refit(
+        self, output: int, method: str, iterations: int, *penalty: float
+    ) -> Floats:
+        return self._with_leaves(output, self._n_leaves(output)).refit(
+            output, method, iterations, *penalty
+        )
 
     def _n_leaves(self, output: int) -> int:
         raise NotImplementedError
@@ -104,9 +124,11 @@ class Hosted:
     def line_search(self, output: int, value: Floats) -> float:
         return self._with_leaves(output, len(value)).line_search(output, value)
 
-    # ---- Trees that have grown before -------------------------------------------------------------------------------
+    # ---- Trees that have grown before ------------------------------------------------
 
-    def replay(self, first: int, end: int, *, limits: Any, **tree: Any) -> list[tuple[Floats, Floats, Floats]]:
+    def replay(
+        self, first: int, end: int, *, limits: Any, **tree: Any
+    ) -> list[tuple[Floats, Floats, Floats]]:
         host = self._with_gradients()
         found = host.replay(first, end, **tree, limits=limits)
         is_leaf = tree["left"] == 0
@@ -124,4 +146,6 @@ class Hosted:
     def assign_rows(self, output: int, table: Any, *splits: Any) -> None:
         node: Ints = _core.apply(table.host, *splits, self._host_arguments[-1])  # type: ignore[call-arg]
         is_leaf = splits[_SPLITS.index("left")] == 0
-        self.set_leaf_ids(output, (np.cumsum(is_leaf, dtype=np.int32) - 1)[node], int(is_leaf.sum()))
+        self.set_leaf_ids(
+            output, (np.cumsum(is_leaf, dtype=np.int32) - 1)[node], int(is_leaf.sum())
+        )

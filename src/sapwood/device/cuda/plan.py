@@ -1,6 +1,7 @@
 """The device memory of a training, told ahead.
 
-In: the shape of a training. Out: bytes. A trainer runs one round in a runtime that only counts what it is asked
+In: the shape of a training. Out: bytes. A trainer runs one round in a runtime that only
+counts what it is asked
 for, so what is told is what a training takes.
 """
 
@@ -44,16 +45,23 @@ class Shape:
     n_copies: int = 1  # whose trees grow on the same scores
     adds_later: bool = False  # ... to which they are added once all have grown
     value_bytes: int = 0  # of each value behind the bins, where leaves are linear
-    apart: bool = False  # trees of a round grow one after the other, as where little memory is free
+    # trees of a round grow one after the other, as where little memory is free
+    apart: bool = False
 
 
 class Counting:
-    """A runtime that holds nothing: its arrays have a shape, and no memory of their own."""
+    """A runtime that holds nothing: its arrays have a shape, and no memory of their
+    own.
+    """
 
-    name, n_processors, max_shared, settings = "cuda", 132, 232_448, SETTINGS
+    name = "cuda"
+    n_processors = 132
+    max_shared = 232_448
+    settings = SETTINGS
 
     def __init__(self, n_free: int = 1 << 60) -> None:
-        self.total, self._n_free = 0, n_free
+        self.total = 0
+        self._n_free = n_free
 
     def free(self) -> int:
         return self._n_free
@@ -83,7 +91,9 @@ class Counting:
 def device_bytes(shape: Shape) -> int:
     """Bytes that a training takes on the device: codes, rows, trees, histograms."""
     few, more = (_trial(shape, n) for n in (FEW, 2 * FEW))
-    return few + (more - few) * (shape.n_rows - FEW) // FEW if shape.n_rows > FEW else few
+    return (
+        few + (more - few) * (shape.n_rows - FEW) // FEW if shape.n_rows > FEW else few
+    )
 
 
 def _trial(shape: Shape, n_rows: int) -> int:
@@ -97,14 +107,18 @@ def _trial(shape: Shape, n_rows: int) -> int:
         cuts=[np.empty(0)] * len(shape.n_bins),
         n_bins=list(shape.n_bins),
         is_category=list(shape.is_category),
-        places=np.where(np.arange(n_places) < len(shape.n_bins), np.arange(n_places), -1).astype(np.int32),
+        places=np.where(
+            np.arange(n_places) < len(shape.n_bins), np.arange(n_places), -1
+        ).astype(np.int32),
         planes=tiles,
         tiles=run.array(tiles),
     )
     make: Callable[..., Any] = type("Trainer", (Trainer,), {"runtime": run})
     label = np.zeros((shape.n_labels, n_rows))
     weight = np.linspace(0.5, 1.5, n_rows) if shape.weighted else None
-    trainer = make(binned, label, weight, shape.objective, shape.fields, shape.n_outputs, 1)
+    trainer = make(
+        binned, label, weight, shape.objective, shape.fields, shape.n_outputs, 1
+    )
     trainer._n_planned = shape.n_rows
     trainer._adapts = False  # the host finds a field of the objective
     trainer.set_split_preference(shape.cosine, [], [], [])
@@ -113,7 +127,16 @@ def _trial(shape: Shape, n_rows: int) -> int:
         trainer.expect([(0, 0, shape.subsample)] * shape.n_copies, 0)
     trainer.gradients(shape.precision, unit_search=shape.unit_search)
     trainer.sample(0, 0, shape.subsample)
-    trainer.grow(shape.policy, {**shape.limits, "learning_rate": 0.1}, 0, 0, 0.0, shape.together, (), shape.sketch)
+    trainer.grow(
+        shape.policy,
+        {**shape.limits, "learning_rate": 0.1},
+        0,
+        0,
+        0.0,
+        shape.together,
+        (),
+        shape.sketch,
+    )
     if shape.adds_later:
         trainer.add_later(0)
     if shape.value_bytes:
@@ -123,7 +146,12 @@ def _trial(shape: Shape, n_rows: int) -> int:
 
 def _fit_a_line(trainer: Any, n_rows: int, n_columns: int, value_bytes: int) -> None:
     """A tree of one leaf, which has a line."""
-    table = np.broadcast_to(np.zeros((), np.float32 if value_bytes == 4 else np.float64), (n_rows, n_columns))
+    table = np.broadcast_to(
+        np.zeros((), np.float32 if value_bytes == 4 else np.float64),
+        (n_rows, n_columns),
+    )
     trainer.set_table(table)
     trainer.set_leaf_ids(0, np.zeros(n_rows, np.int32), 1)
-    trainer.fit_linear(0, np.array([0, 1]), np.zeros(1, np.int32), np.zeros((1, 1)), 0.0, 0.0, 0.0, 0.0)
+    trainer.fit_linear(
+        0, np.array([0, 1]), np.zeros(1, np.int32), np.zeros((1, 1)), 0.0, 0.0, 0.0, 0.0
+    )

@@ -1,6 +1,7 @@
 """The memory of one training on the device, and the launches of its kernels.
 
-In: arrays, names of kernels. Out: the job that every kernel takes, with the addresses of the arrays in it.
+In: arrays, names of kernels. Out: the job that every kernel takes, with the addresses
+of the arrays in it.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,12 +21,17 @@ class Records:
     runtime: Runtime
 
     def _start_records(self, n_rows: int, objective: str) -> None:
-        self._n, self._objective = n_rows, objective
+        self._n = n_rows
+        self._objective = objective
         self._arrays: dict[str, Any] = {}
         self._job = np.zeros((), record("Job"))
-        self._raw_job = np.ndarray((), f"V{self._job.nbytes}", self._job)  # the same bytes: CuPy need not read fields
+        # the same bytes: CuPy need not read fields
+        self._raw_job = np.ndarray((), f"V{self._job.nbytes}", self._job)
         self._turn = np.zeros((), record("Turn"))
-        self._last: dict[Any, Any] = {"sampler": ("uniform", {}, None, None), "onehot": []}
+        self._last: dict[Any, Any] = {
+            "sampler": ("uniform", {}, None, None),
+            "onehot": [],
+        }
         self._graphs: dict[Any, Any] = {}
         self._rules = "plain"  # what the search must look at
 
@@ -41,8 +47,12 @@ class Records:
         self._make(name, n * record(kind).itemsize, np.uint8)
 
     def _make_each(self, parts: Mapping[str, int], n: int) -> None:
-        """What each of n trees has of its own, by bytes: one array, in which trees are a stride apart."""
-        ends = np.cumsum([-(-size // ALIGNED) * ALIGNED for size in parts.values()], dtype=np.int64)
+        """What each of n trees has of its own, by bytes: one array, in which trees are
+        a stride apart.
+        """
+        ends = np.cumsum(
+            [-(-size // ALIGNED) * ALIGNED for size in parts.values()], dtype=np.int64
+        )
         self._job["tree_stride"] = ends[-1]
         self._arrays.pop("of_trees", None)  # before the new ones are there
         self._arrays["of_trees"] = self.runtime.zeros(n * int(ends[-1]), np.uint8)
@@ -68,17 +78,37 @@ class Records:
         n_groups: int = 1,
         n_more: int = 0,
     ) -> None:
-        """Launch a kernel, of n_beside trees at once. n_groups: of threads; n_more: blocks besides those of rows"""
+        """Launch a kernel, of n_beside trees at once. n_groups: of threads; n_more:
+        blocks besides those of rows
+        """
         run = self.runtime
         threads, each = run.settings[kernel]
         if grid is None:
             most = max(1, -(-run.n_processors * each // n_beside), n_more + 1)
-            grid = (max(1, min(most, -(-self._n // threads) + n_more)) if each else 1, 1)
-        variant = f"{self._objective} {self._last['sampler'][0]}" if kernel in ROW_KERNELS else self._rules
-        run.launch(kernel, variant, (*grid, n_beside), shared, self._raw_job, a, b, threads * n_groups)
+            grid = (
+                max(1, min(most, -(-self._n // threads) + n_more)) if each else 1,
+                1,
+            )
+        variant = (
+            f"{self._objective} {self._last['sampler'][0]}"
+            if kernel in ROW_KERNELS
+            else self._rules
+        )
+        run.launch(
+            kernel,
+            variant,
+            (*grid, n_beside),
+            shared,
+            self._raw_job,
+            a,
+            b,
+            threads * n_groups,
+        )
 
     def _repeat(self, key: Any, work: Callable[[], None]) -> None:
-        """Do some launches: as they are the first time, then captured as a graph, which is replayed."""
+        """Do some launches: as they are the first time, then captured as a graph, which
+        is replayed.
+        """
         self._upload()
         key = key, self._job.tobytes()  # a graph has the job in it
         found = self._graphs.get(key, 0)
@@ -95,7 +125,8 @@ class Records:
 
 def key(*coordinates: int) -> int:
     """core/math/hash.h's key, or its beginning."""
-    mask, h = (1 << 64) - 1, 0
+    mask = (1 << 64) - 1
+    h = 0
     for value in coordinates:
         x = (h + 0x9E3779B97F4A7C15 * (value + 1)) & mask
         x ^= x >> 30

@@ -1,6 +1,8 @@
-"""A model as one C file that needs nothing but a compiler: tables of nodes, a walk, a link.
+"""A model as one C file that needs nothing but a compiler: tables of nodes, a walk, a
+link.
 
-In: a booster. Out: C99; raw scores have the bits of `Booster.predict(raw=True)`, predictions go through libm.
+In: a booster. Out: C99; raw scores have the bits of `Booster.predict(raw=True)`,
+predictions go through libm.
 """
 
 import math
@@ -128,7 +130,8 @@ WHOLE = """\
 """
 BY_SET = """if (node_set[u] >= 0) right = goes_right(u, x);
       else """
-# The rules of core/math/split.h: goes_right for values, category_goes_right for codes of categories.
+# The rules of core/math/split.h: goes_right for values, category_goes_right for codes
+# of categories.
 NUMERIC = "right = isnan(x) ? !node_missing_left[u] : x > node_number[u];"
 _EACH = "  for (int k = 0; k < {n}; k++) s[k] = "
 _SOFTMAX = """\
@@ -163,12 +166,19 @@ LINKS = {
 
 
 def write(booster: Booster, name: str = "model") -> str:
-    """Write a model as C99; ``<name>_raw(row, scores)`` and ``<name>_predict(row, predictions)`` are to be called."""
+    """Write a model as C99; ``<name>_raw(row, scores)`` and ``<name>_predict(row,
+    predictions)`` are to be called.
+    """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise ParameterError(f"name={name!r} is not a C identifier; choose letters, digits and _, such as 'model'.")
+        raise ParameterError(
+            f"name={name!r} is not a C identifier; choose letters, digits and _, such as 'model'."
+        )
     if booster.link not in LINKS:
-        raise ParameterError(f"the link of the model is {booster.link!r}, a Python function, which C cannot have.")
-    trees, n = booster.trees, booster.n_outputs
+        raise ParameterError(
+            f"the link of the model is {booster.link!r}, a Python function, which C cannot have."
+        )
+    trees = booster.trees
+    n = booster.n_outputs
     number = np.where(trees.column < 0, trees.value, trees.threshold)
     tables = [
         _table("int32_t tree_root", trees.offset[:-1]),
@@ -176,15 +186,24 @@ def write(booster: Booster, name: str = "model") -> str:
         _table("int32_t node_column", trees.column, "-1: a leaf"),
         _table("int32_t node_left", trees.left, "the right child follows"),
         _table("uint8_t node_missing_left", trees.missing_left),
-        _table("double node_number", map(_number, number), "a threshold, or the value of a leaf"),
+        _table(
+            "double node_number",
+            map(_number, number),
+            "a threshold, or the value of a leaf",
+        ),
         _table("double base", map(_number, booster.base)),
     ]
     return SOURCE.format(
         name=name,
         NAME=name.upper(),
-        about=_comment(f"{booster.objective}: {booster.n_rounds} rounds, {trees.n_trees} trees."),
+        about=_comment(
+            f"{booster.objective}: {booster.n_rounds} rounds, {trees.n_trees} trees."
+        ),
         coded=CODED.format(name=name) if booster.categories else "",
-        categories="".join(_category(f"{name}_category_{j}", own.values) for j, own in booster.categories.items()),
+        categories="".join(
+            _category(f"{name}_category_{j}", own.values)
+            for j, own in booster.categories.items()
+        ),
         tables="".join(tables),
         sets=_sets(booster) if booster.categories else "",
         crossed=_crossed(booster) if len(booster.crosses) else "",
@@ -212,7 +231,10 @@ def _category(name: str, values: Sequence[Any]) -> str:
 
 def _sets(booster: Booster) -> str:
     trees = booster.trees
-    n_bins = [booster.categories[j].n_bins if j in booster.categories else 0 for j in range(booster.n_numbered)]
+    n_bins = [
+        booster.categories[j].n_bins if j in booster.categories else 0
+        for j in range(booster.n_numbered)
+    ]
     n_bins += booster.combinations.n_bins(booster.n_numbered).values()
     tables = [
         _table("int32_t node_set", trees.set, "-1: by the threshold"),
@@ -230,9 +252,15 @@ def _crossed(booster: Booster) -> str:
         _table("int32_t cross_left", own.cross_left),
         _table("int32_t cross_right", own.cross_right),
         _table("int32_t cross_first", own.cross_offset),
-        _table("double cross_mean", map(_number, own.cross_mean), "by category; the last two: missing, unseen"),
+        _table(
+            "double cross_mean",
+            map(_number, own.cross_mean),
+            "by category; the last two: missing, unseen",
+        ),
     ]
-    return CROSSED.format(tables="".join(tables), n=len(own), n_columns=booster.n_columns)
+    return CROSSED.format(
+        tables="".join(tables), n=len(own), n_columns=booster.n_columns
+    )
 
 
 def _lines(linear: Linear) -> str:
@@ -255,7 +283,11 @@ def _whole(booster: Booster) -> str:
 
 def _combined(booster: Booster) -> str:
     own = booster.combinations
-    sizes = [size for sources in own.sources() for size in sizes_of(sources, booster.categories)]
+    sizes = [
+        size
+        for sources in own.sources()
+        for size in sizes_of(sources, booster.categories)
+    ]
     tables = [
         _table("int32_t source_first", own.combination_offset),
         _table("int32_t source_column", own.combination_column),
@@ -264,18 +296,26 @@ def _combined(booster: Booster) -> str:
         _table("int32_t key_first", own.combination_key_offset),
         _table("int64_t keys", own.combination_key),
     ]
-    return COMBINED.format(tables="".join(tables), first=booster.n_numbered, n_combined=len(own))
+    return COMBINED.format(
+        tables="".join(tables), first=booster.n_numbered, n_combined=len(own)
+    )
 
 
 def _table(name: str, values: Iterable[Any], about: str = "") -> str:
-    """An array of constants, in lines of limited length; a zero if there are none, since C has no empty arrays."""
+    """An array of constants, in lines of limited length; a zero if there are none,
+    since C has no empty arrays.
+    """
     found = [str(value) for value in values] or ["0"]
-    lines = ",\n  ".join(", ".join(found[at : at + 16]) for at in range(0, len(found), 16))
+    lines = ",\n  ".join(
+        ", ".join(found[at : at + 16]) for at in range(0, len(found), 16)
+    )
     return f"static const {name}[{len(found)}] = {{{lines}}};{f' /* {about} */' if about else ''}\n"
 
 
 def _comment(text: str) -> str:
-    """Text for the inside of a comment, which cannot end it: it is one line, so no backslash joins `*` and `/`."""
+    """Text for the inside of a comment, which cannot end it: it is one line, so no
+    backslash joins `*` and `/`.
+    """
     return printable(text).replace("*/", "* /")
 
 
@@ -285,8 +325,11 @@ def _number(x: float) -> str:
 
 
 def _text(text: str) -> str:
-    """A C string; bytes other than plain letters become three octal digits, which a following digit cannot extend."""
+    """A C string; bytes other than plain letters become three octal digits, which a
+    following digit cannot extend.
+    """
     plain = "".join(
-        chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in text.encode(errors="surrogatepass")
+        chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}"
+        for b in text.encode(errors="surrogatepass")
     )
     return f'"{plain}"'

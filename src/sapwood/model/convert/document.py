@@ -1,6 +1,8 @@
-"""Documents from anywhere: JSON and UBJSON with limits, and values of the kind they must be.
+"""Documents from anywhere: JSON and UBJSON with limits, and values of the kind they
+must be.
 
-In: bytes that nobody vouches for. Out: a `Document`, or ModelFormatError; nothing recurses deeper than `MAX_DEPTH`.
+In: bytes that nobody vouches for. Out: a `Document`, or ModelFormatError; nothing
+recurses deeper than `MAX_DEPTH`.
 """
 
 import json
@@ -12,14 +14,28 @@ from numpy.typing import NDArray
 
 from sapwood.errors import ModelFormatError
 
-MAX_DEPTH = 64  # levels of nesting: peers need ten, and the trees of CatBoost, at most 16 deep, one for each level
+# levels of nesting: peers need ten, and the trees of CatBoost, at most 16 deep, one for
+# each level
+MAX_DEPTH = 64
 # The types of numbers in UBJSON.
-_WORDS = {b"i": ">i1", b"U": ">u1", b"I": ">i2", b"l": ">i4", b"L": ">i8", b"d": ">f4", b"D": ">f8"}
-_NUMBERS: dict[bytes, np.dtype[Any]] = {kind: np.dtype(word) for kind, word in _WORDS.items()}
+_WORDS = {
+    b"i": ">i1",
+    b"U": ">u1",
+    b"I": ">i2",
+    b"l": ">i4",
+    b"L": ">i8",
+    b"d": ">f4",
+    b"D": ">f8",
+}
+_NUMBERS: dict[bytes, np.dtype[Any]] = {
+    kind: np.dtype(word) for kind, word in _WORDS.items()
+}
 
 
 class Document(dict[str, Any]):
-    """An object of a document; a missing part, or one of another type, raises and says where."""
+    """An object of a document; a missing part, or one of another type, raises and says
+    where.
+    """
 
     def part(self, name: str) -> "Document":
         """An object within."""
@@ -29,7 +45,9 @@ class Document(dict[str, Any]):
         """A list of objects."""
         found = self.items_of(name)
         if not all(isinstance(one, dict) for one in found):
-            raise ModelFormatError(f"'{name}' of the model holds a value that is not an object.")
+            raise ModelFormatError(
+                f"'{name}' of the model holds a value that is not an object."
+            )
         return [Document(one) for one in found]
 
     def text(self, name: str) -> str:
@@ -41,7 +59,9 @@ class Document(dict[str, Any]):
         return list(self._of(name, list | np.ndarray))
 
     def array(self, name: str, dtype: Any) -> NDArray[Any]:
-        """A list of numbers, as a 1-d array; whole ones where the dtype is of integers."""
+        """A list of numbers, as a 1-d array; whole ones where the dtype is of
+        integers.
+        """
         values = self._of(name, list | np.ndarray)
         try:
             found = np.asarray(values, None if len(values) else dtype)
@@ -52,7 +72,9 @@ class Document(dict[str, Any]):
             if np.issubdtype(dtype, np.integer) and not np.array_equal(cast, found):
                 raise ValueError
         except (ValueError, FloatingPointError, OverflowError) as cause:
-            raise ModelFormatError(f"'{name}' is not a list of {np.dtype(dtype).name} numbers.") from cause
+            raise ModelFormatError(
+                f"'{name}' is not a list of {np.dtype(dtype).name} numbers."
+            ) from cause
         return cast
 
     def number(self, name: str) -> float:
@@ -61,7 +83,9 @@ class Document(dict[str, Any]):
         try:
             return float(value)
         except (ValueError, OverflowError) as cause:
-            raise ModelFormatError(f"'{name}' is not a number: {str(value)[:60]!r}.") from cause
+            raise ModelFormatError(
+                f"'{name}' is not a number: {str(value)[:60]!r}."
+            ) from cause
 
     def count(self, name: str, end: int = 2**31) -> int:
         """A number that is whole, not negative and below the end."""
@@ -74,7 +98,9 @@ class Document(dict[str, Any]):
         if name not in self:
             raise ModelFormatError(f"the model has no '{name}'.")
         if not isinstance(self[name], kind) or isinstance(self[name], bool):
-            raise ModelFormatError(f"'{name}' of the model is a {type(self[name]).__name__}.")
+            raise ModelFormatError(
+                f"'{name}' of the model is a {type(self[name]).__name__}."
+            )
         return self[name]
 
 
@@ -90,7 +116,9 @@ def parsed(raw: bytes) -> Any:
         depth += 1 if byte in b"[{" else -1
         deepest = max(deepest, depth)
     if deepest > MAX_DEPTH:
-        raise ModelFormatError(f"the document is nested {deepest} levels deep; at most {MAX_DEPTH} are read.")
+        raise ModelFormatError(
+            f"the document is nested {deepest} levels deep; at most {MAX_DEPTH} are read."
+        )
     try:
         return json.loads(raw)
     except ValueError as cause:
@@ -103,8 +131,16 @@ def of_ubjson(raw: bytes) -> Document:
         found, end = _value(raw, raw[:1], 1, 0)
     except ModelFormatError:
         raise
-    except (IndexError, struct.error, KeyError, UnicodeDecodeError, ValueError) as cause:
-        raise ModelFormatError("the file is not valid UBJSON, or ends too early.") from cause
+    except (
+        IndexError,
+        struct.error,
+        KeyError,
+        UnicodeDecodeError,
+        ValueError,
+    ) as cause:
+        raise ModelFormatError(
+            "the file is not valid UBJSON, or ends too early."
+        ) from cause
     if raw[end:].strip(b"N"):
         raise ModelFormatError("the file goes on after its end.")
     return _checked(found)
@@ -112,14 +148,18 @@ def of_ubjson(raw: bytes) -> Document:
 
 def _checked(found: Any) -> Document:
     if not isinstance(found, dict):
-        raise ModelFormatError(f"the document is a {type(found).__name__}, not an object.")
+        raise ModelFormatError(
+            f"the document is a {type(found).__name__}, not an object."
+        )
     return Document(found)
 
 
 def _value(raw: bytes, kind: bytes, at: int, depth: int) -> tuple[Any, int]:
     """The value of this kind at a position, and the position after it."""
     if depth > MAX_DEPTH:
-        raise ModelFormatError(f"the document is nested more than {MAX_DEPTH} levels deep.")
+        raise ModelFormatError(
+            f"the document is nested more than {MAX_DEPTH} levels deep."
+        )
     match kind:
         case b"{":
             return _object(raw, at, depth)
@@ -163,17 +203,23 @@ def _object(raw: bytes, at: int, depth: int) -> tuple[dict[str, Any], int]:
 def _array(raw: bytes, at: int, depth: int) -> tuple[Any, int]:
     kind = None
     if raw[at : at + 1] == b"$":
-        kind, at = raw[at + 1 : at + 2], at + 2
+        kind = raw[at + 1 : at + 2]
+        at = at + 2
     if raw[at : at + 1] == b"#":
         length, at = _length(raw, at + 1)
-        if kind in (b"T", b"F", b"Z"):  # values that take no room: lists of lists of them would take any memory
+        # values that take no room: lists of lists of them would take any memory
+        if kind in (b"T", b"F", b"Z"):
             raise IndexError
         if kind is not None and kind in _NUMBERS:
             dtype = _NUMBERS[kind]
-            return np.frombuffer(raw, dtype, length, at).astype(dtype.newbyteorder("=")), at + length * dtype.itemsize
+            return np.frombuffer(raw, dtype, length, at).astype(
+                dtype.newbyteorder("=")
+            ), at + length * dtype.itemsize
         found = []
         for _ in range(length):
-            one, at = _value(raw, kind or raw[at : at + 1], at if kind else at + 1, depth + 1)
+            one, at = _value(
+                raw, kind or raw[at : at + 1], at if kind else at + 1, depth + 1
+            )
             found.append(one)
         return found, at
     found = []

@@ -1,6 +1,7 @@
 """Models of LightGBM: its text, and live ones through it.
 
-In: text or a live model. Out: a `Booster`; raw scores agree bit for bit, since both add float64 in tree order.
+In: text or a live model. Out: a `Booster`; raw scores agree bit for bit, since both add
+float64 in tree order.
 """
 
 import math
@@ -19,13 +20,19 @@ from sapwood.model.convert.document import parsed
 from sapwood.model.convert.nodes import Nodes, Terms, frozen
 from sapwood.model.convert.objective import described, with_classes
 
-CATEGORY, DEFAULT_LEFT = 1, 2  # bits of decision_type; the two above them say what is missing
-NOTHING, ZERO = 0, 1  # 2: NaN
+# bits of decision_type; the two above them say what is missing
+CATEGORY = 1
+DEFAULT_LEFT = 2
+# 2: NaN
+NOTHING = 0
+ZERO = 1
 MAX_WORDS = 2**24  # words of bit sets in a tree
 
 
 def _softplus(raw: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The prediction of cross_entropy_lambda. Links have names, so that models which have them can be pickled."""
+    """The prediction of cross_entropy_lambda. Links have names, so that models which
+    have them can be pickled.
+    """
     return elementary.softplus(raw)
 
 
@@ -42,7 +49,9 @@ def _steep(steep: float, raw: NDArray[np.float64]) -> NDArray[np.float64]:
 OBJECTIVES: dict[str, str | Callable[..., Any]] = {
     **dict.fromkeys(["regression", "regression_l2"], "squared_error"),
     "regression_l1": "absolute_error",
-    **dict.fromkeys(["huber", "fair", "quantile", "lambdarank", "rank_xendcg", "custom"], "identity"),
+    **dict.fromkeys(
+        ["huber", "fair", "quantile", "lambdarank", "rank_xendcg", "custom"], "identity"
+    ),
     "mape": "mape",
     "poisson": "poisson",
     "gamma": "gamma",
@@ -56,11 +65,15 @@ OBJECTIVES: dict[str, str | Callable[..., Any]] = {
 
 
 def of_object(model: Any) -> Booster:
-    """Read a fitted estimator, with the classes of a classifier, or a Booster of LightGBM."""
+    """Read a fitted estimator, with the classes of a classifier, or a Booster of
+    LightGBM.
+    """
     live = getattr(model, "booster_", model)
     if not hasattr(live, "model_to_string"):
         raise ModelFormatError(f"the {type(model).__name__} is not fitted.")
-    return with_classes(of_bytes(live.model_to_string().encode()), getattr(model, "classes_", None))
+    return with_classes(
+        of_bytes(live.model_to_string().encode()), getattr(model, "classes_", None)
+    )
 
 
 def of_bytes(raw: bytes) -> Booster:
@@ -71,9 +84,12 @@ def of_bytes(raw: bytes) -> Booster:
         raise ModelFormatError("the text of the model is not UTF-8.") from cause
     head = blocks[0]
     names = head.get("feature_names", "").split()
-    n_columns, n_outputs = _whole(head, "max_feature_idx") + 1, _whole(head, "num_tree_per_iteration")
+    n_columns = _whole(head, "max_feature_idx") + 1
+    n_outputs = _whole(head, "num_tree_per_iteration")
     if len(names) != n_columns or n_outputs < 1:
-        raise ModelFormatError(f"{len(names)} names for {n_columns} columns, {n_outputs} trees a round.")
+        raise ModelFormatError(
+            f"{len(names)} names for {n_columns} columns, {n_outputs} trees a round."
+        )
     infos = head.get("feature_infos", "").split()
     if len(infos) != n_columns and infos:
         raise ModelFormatError(f"{len(infos)} infos for {n_columns} columns.")
@@ -95,7 +111,9 @@ def of_bytes(raw: bytes) -> Booster:
 
 
 def _blocks(text: str) -> Iterator[dict[str, str]]:
-    """The head, then each tree, as names and values; what follows the trees says nothing about predictions."""
+    """The head, then each tree, as names and values; what follows the trees says
+    nothing about predictions.
+    """
     block: dict[str, str] = {}
     for line in text.splitlines():
         if line.startswith(("Tree=", "end of trees")):
@@ -123,40 +141,67 @@ def _leaves(block: dict[str, str]) -> int:
     return n_leaves
 
 
-def _numbers(block: dict[str, str], name: str, n: int, dtype: Any = np.float64, needed: bool = False) -> NDArray[Any]:
+def _numbers(
+    block: dict[str, str],
+    name: str,
+    n: int,
+    dtype: Any = np.float64,
+    needed: bool = False,
+) -> NDArray[Any]:
     """n numbers; zeros if an older version wrote none and they are not needed."""
     if name not in block and not needed:
         return np.zeros(n, dtype)
     try:
         found = np.array(block.get(name, "").split(), dtype)
     except (ValueError, OverflowError) as cause:
-        raise ModelFormatError(f"'{name}' of a tree holds a value that is not a {np.dtype(dtype).name}.") from cause
+        raise ModelFormatError(
+            f"'{name}' of a tree holds a value that is not a {np.dtype(dtype).name}."
+        ) from cause
     if len(found) != n:
-        raise ModelFormatError(f"'{name}' of a tree has {len(found)} numbers; expected {n}.")
+        raise ModelFormatError(
+            f"'{name}' of a tree has {len(found)} numbers; expected {n}."
+        )
     return found
 
 
 def _pandas(raw: bytes) -> list[list[Any]]:
-    """The values behind the codes of a data frame's category columns, in order; none for other tables."""
+    """The values behind the codes of a data frame's category columns, in order; none
+    for other tables.
+    """
     line = raw[raw.rfind(b"\npandas_categorical:") :].strip()
-    found = parsed(line.partition(b":")[2]) if line.startswith(b"pandas_categorical:") else None
-    if found is not None and not (isinstance(found, list) and all(isinstance(own, list) for own in found)):
-        raise ModelFormatError("'pandas_categorical' of the model is not a list of lists.")
+    found = (
+        parsed(line.partition(b":")[2])
+        if line.startswith(b"pandas_categorical:")
+        else None
+    )
+    if found is not None and not (
+        isinstance(found, list) and all(isinstance(own, list) for own in found)
+    ):
+        raise ModelFormatError(
+            "'pandas_categorical' of the model is not a list of lists."
+        )
     return found or []
 
 
-def _categories(names: list[str], infos: list[str], named: list[list[Any]]) -> dict[int, Categories]:
-    """The columns of categories: those whose values are listed rather than bounded, and those of `named` values.
+def _categories(
+    names: list[str], infos: list[str], named: list[list[Any]]
+) -> dict[int, Categories]:
+    """The columns of categories: those whose values are listed rather than bounded, and
+    those of `named` values.
 
-    The file has the values of all columns of a categorical type, in order, but not which columns these are: ordered
-    ones are split as numbers. Where several columns could be meant, all keep their codes.
+    The file has the values of all columns of a categorical type, in order, but not
+    which columns these are: ordered ones are split as numbers. Where several columns
+    could be meant, all keep their codes.
     """
-    found, codes = {}, [_codes(info) for info in infos]
+    found = {}
+    codes = [_codes(info) for info in infos]
     pairs = _pairs(codes, named)
     for j, own in enumerate(codes):
         listed = not infos[j].startswith("[") and infos[j] != "none"
         if j in pairs:
-            found[j] = Categories((own or []) if listed else range(len(pairs[j])), pairs[j])
+            found[j] = Categories(
+                (own or []) if listed else range(len(pairs[j])), pairs[j]
+            )
         elif listed:
             found[j] = Categories(own or [])
     if named and not pairs:
@@ -169,7 +214,9 @@ def _categories(names: list[str], infos: list[str], named: list[list[Any]]) -> d
 
 
 def _codes(info: str) -> list[int] | None:
-    """The codes of a column that may be of categories, by its 'feature_infos'; None for other columns."""
+    """The codes of a column that may be of categories, by its 'feature_infos'; None for
+    other columns.
+    """
     if info == "none":  # a constant
         return []
     try:
@@ -178,22 +225,39 @@ def _codes(info: str) -> list[int] | None:
     except ValueError as cause:
         raise ModelFormatError(f"'feature_infos' has {info[:60]!r}.") from cause
     first, _, last = info.strip("[]").partition(":")
-    return list(range(int(last) + 1)) if first == "0" and last.isdigit() and len(last) < 6 else None
+    return (
+        list(range(int(last) + 1))
+        if first == "0" and last.isdigit() and len(last) < 6
+        else None
+    )
 
 
-def _pairs(codes: list[list[int] | None], named: list[list[Any]]) -> dict[int, list[Any]]:
-    """Which column has which of the named values, in order; empty where that cannot be told.
+def _pairs(
+    codes: list[list[int] | None], named: list[list[Any]]
+) -> dict[int, list[Any]]:
+    """Which column has which of the named values, in order; empty where that cannot be
+    told.
 
-    A column of codes beyond the values cannot have them; one of as many codes is the better match. The best ways to
-    pair the first j columns with the first k lists are counted, column by column.
+    A column of codes beyond the values cannot have them; one of as many codes is the
+    better match. The best ways to pair the first j columns with the first k lists are
+    counted, column by column.
     """
-    best: list[tuple[int, int, tuple[int, ...]]] = [(0, 1, ()), *((-1, 0, ()) for _ in named)]
+    best: list[tuple[int, int, tuple[int, ...]]] = [
+        (0, 1, ()),
+        *((-1, 0, ()) for _ in named),
+    ]
     for j, own in enumerate(codes):
         for k in range(len(named), 0, -1):
             score, ways, pairs = best[k - 1]
-            if own is None or not ways or any(code >= len(named[k - 1]) for code in own):
+            if (
+                own is None
+                or not ways
+                or any(code >= len(named[k - 1]) for code in own)
+            ):
                 continue
-            score += len(own) == len(named[k - 1]) or (not own and len(named[k - 1]) == 1)
+            score += len(own) == len(named[k - 1]) or (
+                not own and len(named[k - 1]) == 1
+            )
             if score > best[k][0]:
                 best[k] = score, ways, (*pairs, j)
             elif score == best[k][0]:
@@ -202,23 +266,39 @@ def _pairs(codes: list[list[int] | None], named: list[list[Any]]) -> dict[int, l
     return dict(zip(pairs, named, strict=True)) if ways == 1 else {}
 
 
-def _left(block: dict[str, str], kind: NDArray[Any], column: NDArray[Any], categories: dict[int, Categories]) -> Any:
-    """Codes of ours that go left at the category splits: their thresholds point to bit sets of values."""
+def _left(
+    block: dict[str, str],
+    kind: NDArray[Any],
+    column: NDArray[Any],
+    categories: dict[int, Categories],
+) -> Any:
+    """Codes of ours that go left at the category splits: their thresholds point to bit
+    sets of values.
+    """
     n = len(kind)
     if not np.any(kind & CATEGORY):
         return {}
     n_sets = _whole(block, "num_cat")
     bounds = _numbers(block, "cat_boundaries", n_sets + 1, np.int64, needed=True)
     if bounds[0] != 0 or np.any(np.diff(bounds) < 0) or bounds[-1] > MAX_WORDS:
-        raise ModelFormatError("the bounds of the category sets of a tree do not rise from 0.")
-    words = _numbers(block, "cat_threshold", int(bounds[-1]), np.int64, needed=True).astype(np.uint32)
+        raise ModelFormatError(
+            "the bounds of the category sets of a tree do not rise from 0."
+        )
+    words = _numbers(
+        block, "cat_threshold", int(bounds[-1]), np.int64, needed=True
+    ).astype(np.uint32)
     bits = np.unpackbits(words.view(np.uint8), bitorder="little")
     threshold = _numbers(block, "threshold", n)
-    found, known = {}, {}  # many splits may point to one set
+    # many splits may point to one set
+    found = {}
+    known = {}
     for node in np.flatnonzero(kind & CATEGORY).tolist():
-        which, j = int(threshold[node]), int(column[node])
+        which = int(threshold[node])
+        j = int(column[node])
         if j not in categories or not 0 <= which < n_sets:
-            raise ModelFormatError("a category split is on a column without categories, or has no set.")
+            raise ModelFormatError(
+                "a category split is on a column without categories, or has no set."
+            )
         if (which, j) not in known:
             numbers = np.flatnonzero(bits[32 * bounds[which] : 32 * bounds[which + 1]])
             known[which, j] = categories[j].codes(numbers)
@@ -226,22 +306,36 @@ def _left(block: dict[str, str], kind: NDArray[Any], column: NDArray[Any], categ
     return found
 
 
-def _tree(block: dict[str, str], n_columns: int, categories: dict[int, Categories]) -> Nodes:
-    """One tree: splits are numbered 0, 1, ..., leaves -1, -2, ... and placed after the splits here."""
+def _tree(
+    block: dict[str, str], n_columns: int, categories: dict[int, Categories]
+) -> Nodes:
+    """One tree: splits are numbered 0, 1, ..., leaves -1, -2, ... and placed after the
+    splits here.
+    """
     n_leaves = _leaves(block)
     n = n_leaves - 1
     kind = _numbers(block, "decision_type", n, np.int64)
     column = _numbers(block, "split_feature", n, np.int64)
     threshold = _numbers(block, "threshold", n)
     if np.any((column < 0) | (column >= n_columns)):
-        raise ModelFormatError(f"a split is on a column beyond the {n_columns} of the model.")
+        raise ModelFormatError(
+            f"a split is on a column beyond the {n_columns} of the model."
+        )
     of_set = kind & CATEGORY != 0
     by_code = _left(block, kind, column, categories)
-    for node in np.flatnonzero(~of_set & np.isin(column, list(categories))).tolist():  # of an ordered type
-        by_code[node] = np.arange(np.clip(math.floor(threshold[node]) + 1, 0, len(categories[column[node]].values)))
+    # of an ordered type
+    for node in np.flatnonzero(~of_set & np.isin(column, list(categories))).tolist():
+        by_code[node] = np.arange(
+            np.clip(
+                math.floor(threshold[node]) + 1, 0, len(categories[column[node]].values)
+            )
+        )
     missing = kind >> 2 & 3
     # Where nothing counts as missing, LightGBM reads NaN as 0.
-    missing_left = np.where(missing == NOTHING, threshold >= 0.0, kind & DEFAULT_LEFT != 0) & ~of_set
+    missing_left = (
+        np.where(missing == NOTHING, threshold >= 0.0, kind & DEFAULT_LEFT != 0)
+        & ~of_set
+    )
 
     def placed(name: str) -> NDArray[np.int64]:
         child = _numbers(block, name, n, np.int64)
@@ -255,33 +349,58 @@ def _tree(block: dict[str, str], n_columns: int, categories: dict[int, Categorie
         left=joined(placed("left_child"), nothing - 1).astype(np.int64),
         right=joined(placed("right_child"), nothing - 1).astype(np.int64),
         column=joined(column, nothing),
-        threshold=joined(np.where(np.isin(np.arange(n), list(by_code)), 0.0, threshold), nothing),
+        threshold=joined(
+            np.where(np.isin(np.arange(n), list(by_code)), 0.0, threshold), nothing
+        ),
         missing_left=joined(missing_left, nothing),
         value=joined(np.zeros(n), _numbers(block, "leaf_value", n_leaves)),
-        gain=joined(_numbers(block, "split_gain", n) / 2.0, nothing),  # LightGBM's is twice the reduction of the loss
-        cover=np.maximum(joined(_numbers(block, "internal_weight", n), _numbers(block, "leaf_weight", n_leaves)), 0.0),
-        count=joined(_numbers(block, "internal_count", n), _numbers(block, "leaf_count", n_leaves)),
+        # LightGBM's is twice the reduction of the loss
+        gain=joined(_numbers(block, "split_gain", n) / 2.0, nothing),
+        cover=np.maximum(
+            joined(
+                _numbers(block, "internal_weight", n),
+                _numbers(block, "leaf_weight", n_leaves),
+            ),
+            0.0,
+        ),
+        count=joined(
+            _numbers(block, "internal_count", n),
+            _numbers(block, "leaf_count", n_leaves),
+        ),
         sets=by_code,
         terms=_terms(block, n, n_leaves) if block.get("is_linear", "0") != "0" else {},
     )
 
 
 def _zeros_missing(blocks: list[dict[str, str]]) -> bool:
-    """Whether zeros are missing values (zero_as_missing), which LightGBM says at every split by a number."""
-    kinds = [_numbers(block, "decision_type", _leaves(block) - 1, np.int64) for block in blocks]
+    """Whether zeros are missing values (zero_as_missing), which LightGBM says at every
+    split by a number.
+    """
+    kinds = [
+        _numbers(block, "decision_type", _leaves(block) - 1, np.int64)
+        for block in blocks
+    ]
     kind = np.concatenate([np.empty(0, np.int64), *kinds])
     zero = kind[kind & CATEGORY == 0] >> 2 & 3 == ZERO
     if zero.any() and not zero.all():
-        raise ModelFormatError("zeros are missing values at some splits of the model and not at others.")
+        raise ModelFormatError(
+            "zeros are missing values at some splits of the model and not at others."
+        )
     return bool(zero.any())
 
 
 def _terms(block: dict[str, str], first: int, n_leaves: int) -> dict[int, Terms]:
-    """The constant and the coefficients of each leaf (linear_tree); the leaves are nodes from `first` on."""
+    """The constant and the coefficients of each leaf (linear_tree); the leaves are
+    nodes from `first` on.
+    """
     size = _numbers(block, "num_features", n_leaves, np.int64)
     if np.any(size < 0):
-        raise ModelFormatError("'num_features' of a tree holds something that is not a count.")
-    constant, total = _numbers(block, "leaf_const", n_leaves, needed=True), sum(size.tolist())  # which cannot overflow
+        raise ModelFormatError(
+            "'num_features' of a tree holds something that is not a count."
+        )
+    # which cannot overflow
+    constant = _numbers(block, "leaf_const", n_leaves, needed=True)
+    total = sum(size.tolist())
     column = _numbers(block, "leaf_features", total, np.int32, needed=True)
     factor = _numbers(block, "leaf_coeff", total, needed=True)
     found = {}
@@ -309,7 +428,11 @@ def _objective(words: str) -> dict[str, Any]:
     except ValueError:
         steep = math.nan
     if not math.isfinite(steep) or steep <= 0:
-        raise ModelFormatError(f"sigmoid {given[:60]!r} of the objective is not a positive number.")
+        raise ModelFormatError(
+            f"sigmoid {given[:60]!r} of the objective is not a positive number."
+        )
     if steep != 1.0:
-        ours = "sigmoid2" if steep == 2.0 and name == "binary" else partial(_steep, steep)
+        ours = (
+            "sigmoid2" if steep == 2.0 and name == "binary" else partial(_steep, steep)
+        )
     return described("lightgbm", name, ours)

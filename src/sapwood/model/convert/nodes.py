@@ -1,6 +1,8 @@
-"""Trees as other libraries number them, and thresholds as they compare: turned into ours.
+"""Trees as other libraries number them, and thresholds as they compare: turned into
+ours.
 
-In: children by id in any order; the peer's own comparison. Out: arrays in which the right child follows the left.
+In: children by id in any order; the peer's own comparison. Out: arrays in which the
+right child follows the left.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,8 +33,10 @@ class Nodes:
     gain: Floats
     cover: Floats
     count: Floats
-    sets: Mapping[int, NDArray[np.int32]] = field(default_factory=dict)  # category splits: the codes that go left
-    terms: Mapping[int, Terms] = field(default_factory=dict)  # linear leaves: columns, -1 for the constant, and factors
+    # category splits: the codes that go left
+    sets: Mapping[int, NDArray[np.int32]] = field(default_factory=dict)
+    # linear leaves: columns, -1 for the constant, and factors
+    terms: Mapping[int, Terms] = field(default_factory=dict)
 
     def trees(self) -> list[dict[str, Any]]:
         """One tree for each output, as `Trees.of` takes them."""
@@ -41,18 +45,29 @@ class Nodes:
         nodes = {
             "column": np.where(leaf, -1, self.column[order]),
             "left": left,
-            **{name: np.where(leaf, 0, getattr(self, name)[order]) for name in ("threshold", "missing_left", "gain")},
+            **{
+                name: np.where(leaf, 0, getattr(self, name)[order])
+                for name in ("threshold", "missing_left", "gain")
+            },
             **{name: getattr(self, name)[order] for name in ("cover", "count")},
         }
         nodes |= self._sets(order)
         values = self.value.reshape(len(self.value), -1)[order]
-        plain: dict[str, Any] = {name: np.asarray(array).astype(DTYPES[name]) for name, array in nodes.items()}
+        plain: dict[str, Any] = {
+            name: np.asarray(array).astype(DTYPES[name])
+            for name, array in nodes.items()
+        }
         if self.terms:
             plain["linear"] = self._linear(order)
-        return [{**plain, "value": np.where(leaf, values[:, k], 0.0)} for k in range(values.shape[1])]
+        return [
+            {**plain, "value": np.where(leaf, values[:, k], 0.0)}
+            for k in range(values.shape[1])
+        ]
 
     def _sets(self, order: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        """The sets of category splits, for nodes in this order; nodes with the same array share its set."""
+        """The sets of category splits, for nodes in this order; nodes with the same
+        array share its set.
+        """
         place = np.full(len(order), -1)
         codes: list[NDArray[np.int32]] = []
         number: dict[int, int] = {}
@@ -68,7 +83,9 @@ class Nodes:
             "set_code": np.concatenate([np.empty(0, np.int32), *codes]),
         }
 
-    def _linear(self, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32], Floats, Floats]:
+    def _linear(
+        self, order: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], Floats, Floats]:
         """The terms of linear leaves, for nodes in this order."""
         nothing: Terms = np.empty(0, np.int32), np.empty(0)
         own = [self.terms.get(node, nothing) for node in order.tolist()]
@@ -77,21 +94,34 @@ class Nodes:
         return ends, columns, factors, np.empty(0)
 
 
-def _breadth_first(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The nodes in our order, and in that order where the left child went; 0 in leaves."""
+def _breadth_first(
+    left: NDArray[Any], right: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The nodes in our order, and in that order where the left child went; 0 in
+    leaves.
+    """
     n = len(left)
     if n == 0 or len(right) != n:
-        raise ModelFormatError("a tree of the model has no nodes, or children that do not pair.")
-    parts, children, level, seen = [np.zeros(1, np.int64)], [], np.zeros(1, np.int64), 1
+        raise ModelFormatError(
+            "a tree of the model has no nodes, or children that do not pair."
+        )
+    parts = [np.zeros(1, np.int64)]
+    children = []
+    level = np.zeros(1, np.int64)
+    seen = 1
     while len(level):
         split = left[level] >= 0
-        kids = np.stack([left[level[split]], right[level[split]]], axis=1).astype(np.int64)
+        kids = np.stack([left[level[split]], right[level[split]]], axis=1).astype(
+            np.int64
+        )
         place = np.zeros(len(level), np.int64)
         place[split] = seen + 2 * np.arange(len(kids))
         level = kids.ravel()
         seen += len(level)
         if seen > n or (len(level) and not (level.min() > 0 and level.max() < n)):
-            raise ModelFormatError("a tree of the model has children outside the tree, or a cycle.")
+            raise ModelFormatError(
+                "a tree of the model has children outside the tree, or a cycle."
+            )
         children.append(place)
         parts.append(level)
     order = np.concatenate(parts)
@@ -101,43 +131,60 @@ def _breadth_first(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[np.
 
 
 def frozen(grown: Sequence[tuple[Mapping[str, Any], int]], n_outputs: int) -> Trees:
-    """Trees of ours from those of `Nodes.trees` and the output of each: by round, in the order of each output."""
+    """Trees of ours from those of `Nodes.trees` and the output of each: by round, in
+    the order of each output.
+    """
     if n_outputs > max(1, len(grown)):
-        raise ModelFormatError(f"{len(grown)} trees are too few for {n_outputs} outputs.")
+        raise ModelFormatError(
+            f"{len(grown)} trees are too few for {n_outputs} outputs."
+        )
     by_output: list[list[Any]] = [[] for _ in range(n_outputs)]
     for tree, output in grown:
         if not 0 <= output < n_outputs:
             raise ModelFormatError(f"a tree is for output {output} of {n_outputs}.")
         by_output[output].append((tree, output))
     if len({len(own) for own in by_output}) > 1:
-        raise ModelFormatError("the outputs of the model have different numbers of trees.")
+        raise ModelFormatError(
+            "the outputs of the model have different numbers of trees."
+        )
     rounds = zip(*by_output, strict=True)
-    return Trees.of([pair for one_round in rounds for pair in one_round]).with_shared_sets()  # levels share a set
+    # levels share a set
+    return Trees.of(
+        [pair for one_round in rounds for pair in one_round]
+    ).with_shared_sets()
 
 
 def rounded_up_to(limit: Floats) -> Floats:
     """The largest float64 that rounds to a float32 of at most the limit.
 
-    ``float32(x) <= limit`` holds exactly where ``x <= rounded_up_to(limit)``, so a library that compares in single
-    precision is followed to the last bit. It is the midpoint to the next float32, or just below it if that rounds up.
+    ``float32(x) <= limit`` holds exactly where ``x <= rounded_up_to(limit)``, so a
+    library that compares in single precision is followed to the last bit. It is the
+    midpoint to the next float32, or just below it if that rounds up.
     """
     limit = np.asarray(limit, np.float64)
     with np.errstate(over="ignore"):
         low = limit.astype(np.float32)
-        low = np.where(low.astype(np.float64) > limit, np.nextafter(low, np.float32(-np.inf)), low)
+        low = np.where(
+            low.astype(np.float64) > limit, np.nextafter(low, np.float32(-np.inf)), low
+        )
         top = np.nextafter(low, np.float32(np.inf))
         finite = np.where(np.isfinite(low), low, np.float32(0)).astype(np.float64)
     above = np.where(np.isinf(top), 2.0**128, top.astype(np.float64))
     middle = finite + (above - finite) / 2
     found = np.where(low.view(np.int32) % 2 == 0, middle, np.nextafter(middle, -np.inf))
-    return np.where(np.isfinite(low), found, np.where(low > 0, np.inf, -ROUNDS_TO_INFINITY))
+    return np.where(
+        np.isfinite(low), found, np.where(low > 0, np.inf, -ROUNDS_TO_INFINITY)
+    )
 
 
 def at_most(threshold: Floats) -> NDArray[np.float32]:
-    """The largest float32 that is not above each threshold, so that both give the same answer for every float32."""
+    """The largest float32 that is not above each threshold, so that both give the same
+    answer for every float32.
+    """
     largest = np.finfo(np.float32).max
     near = np.clip(threshold, -largest, largest).astype(np.float32)
-    with np.errstate(over="ignore"):  # there is none that is finite below the smallest one
+    # there is none that is finite below the smallest one
+    with np.errstate(over="ignore"):
         lower = np.nextafter(near, np.float32(-np.inf))
     return np.where(near.astype(np.float64) > threshold, lower, near)
 
@@ -156,4 +203,6 @@ def below(limit: Floats) -> Floats:
     """The same for ``float32(x) < limit``, where the limit is a float32."""
     single = np.asarray(limit, np.float32)
     with np.errstate(over="ignore"):
-        return rounded_up_to(np.nextafter(single, np.float32(-np.inf)).astype(np.float64))
+        return rounded_up_to(
+            np.nextafter(single, np.float32(-np.inf)).astype(np.float64)
+        )

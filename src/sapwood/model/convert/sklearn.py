@@ -1,6 +1,8 @@
-"""Models of scikit-learn: both gradient boostings, forests of both kinds, single trees. Live only: it has no file.
+"""Models of scikit-learn: both gradient boostings, forests of both kinds, single trees.
+Live only: it has no file.
 
-In: a fitted estimator. Out: a `Booster`; raw scores agree bit for bit (forests: as one thread adds their trees).
+In: a fitted estimator. Out: a `Booster`; raw scores agree bit for bit (forests: as one
+thread adds their trees).
 """
 
 from typing import Any
@@ -41,15 +43,32 @@ def of_object(model: Any) -> Booster:
         return _friedman(model)
     if kind in (*FORESTS, *TREES):
         return _average(model, model.estimators_ if kind in FORESTS else [model])
-    raise ModelFormatError(f"a {name} of scikit-learn is not read; only gradient boostings, forests and trees are.")
+    raise ModelFormatError(
+        f"a {name} of scikit-learn is not read; only gradient boostings, forests and trees are."
+    )
 
 
-def _booster(model: Any, grown: list[tuple[dict[str, Any], int]], base: NDArray[np.float64], **more: Any) -> Booster:
+def _booster(
+    model: Any,
+    grown: list[tuple[dict[str, Any], int]],
+    base: NDArray[np.float64],
+    **more: Any,
+) -> Booster:
     """A booster with the names and the classes of an estimator."""
     names = getattr(model, "feature_names_in_", None)
-    columns = [f"f{j}" for j in range(model.n_features_in_)] if names is None else [str(name) for name in names]
+    columns = (
+        [f"f{j}" for j in range(model.n_features_in_)]
+        if names is None
+        else [str(name) for name in names]
+    )
     trees = frozen(grown, len(base))
-    booster = Booster(trees, base=base, feature_names=columns, named=names is not None, **({"params": {}} | more))
+    booster = Booster(
+        trees,
+        base=base,
+        feature_names=columns,
+        named=names is not None,
+        **({"params": {}} | more),
+    )
     return with_classes(booster, getattr(model, "classes_", None))
 
 
@@ -64,9 +83,15 @@ def _histogram(model: Any) -> Booster:
             leaf = node["is_leaf"].astype(bool)
             column = place[node["feature_idx"]]
             sets = {}
-            for at in np.flatnonzero(node["is_categorical"].astype(bool) & ~leaf).tolist():
-                words = np.ascontiguousarray(predictor.raw_left_cat_bitsets[node["bitset_idx"][at]])
-                numbers = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
+            for at in np.flatnonzero(
+                node["is_categorical"].astype(bool) & ~leaf
+            ).tolist():
+                words = np.ascontiguousarray(
+                    predictor.raw_left_cat_bitsets[node["bitset_idx"][at]]
+                )
+                numbers = np.flatnonzero(
+                    np.unpackbits(words.view(np.uint8), bitorder="little")
+                )
                 sets[at] = categories[int(column[at])].codes(numbers)
             of_set = np.isin(np.arange(len(node)), list(sets))
             nodes = Nodes(
@@ -82,19 +107,27 @@ def _histogram(model: Any) -> Booster:
                 sets=sets,
             )
             grown.append((nodes.trees()[0], output))
-    return _booster(model, grown, base, categories=dictionaries(categories), **_loss(model))
+    return _booster(
+        model, grown, base, categories=dictionaries(categories), **_loss(model)
+    )
 
 
 def _encoded(model: Any) -> tuple[NDArray[np.int64], dict[int, Categories]]:
-    """Which column of the table each of the model's is, and the columns of categories, which it puts first."""
+    """Which column of the table each of the model's is, and the columns of categories,
+    which it puts first.
+    """
     coded = getattr(model, "is_categorical_", None)
     if coded is None:
         return np.arange(model.n_features_in_), {}
-    first, rest = np.flatnonzero(coded), np.flatnonzero(~np.asarray(coded))
+    first = np.flatnonzero(coded)
+    rest = np.flatnonzero(~np.asarray(coded))
     known = model._preprocessor.named_transformers_["encoder"].categories_
     categories = {}
     for j, values in zip(first.tolist(), known, strict=True):
-        plain = [value for value in values.tolist() if not (value is None or value != value)]  # NaN stands last
+        # NaN stands last
+        plain = [
+            value for value in values.tolist() if not (value is None or value != value)
+        ]
         categories[j] = Categories(range(len(plain)), plain)
     return np.concatenate([first, rest]), categories
 
@@ -107,10 +140,16 @@ def _loss(model: Any) -> dict[str, Any]:
 
 
 def _friedman(model: Any) -> Booster:
-    """GradientBoosting: single-precision tables, float64 sums, shrinkage outside of the trees."""
-    base = model._raw_predict_init(np.zeros((1, model.n_features_in_), np.float32))[0].astype(np.float64)
+    """GradientBoosting: single-precision tables, float64 sums, shrinkage outside of the
+    trees.
+    """
+    base = model._raw_predict_init(np.zeros((1, model.n_features_in_), np.float32))[
+        0
+    ].astype(np.float64)
     if model.init is not None and model.init != "zero":
-        raise ModelFormatError("the model starts from another model (init), which is not read.")
+        raise ModelFormatError(
+            "the model starts from another model (init), which is not read."
+        )
     grown = []
     for together in model.estimators_:
         for output, own in enumerate(together):
@@ -126,7 +165,8 @@ def _single(tree: Any, value: NDArray[np.float64] | None = None) -> Nodes:
     cover = tree.weighted_n_node_samples.astype(np.float64)
     fall = np.zeros(tree.node_count)
     split = tree.children_left >= 0
-    left, right = tree.children_left[split], tree.children_right[split]
+    left = tree.children_left[split]
+    right = tree.children_right[split]
     impurity = tree.impurity * cover
     fall[split] = np.maximum(impurity[split] - impurity[left] - impurity[right], 0.0)
     return Nodes(
@@ -147,13 +187,23 @@ def _average(model: Any, members: list[Any]) -> Booster:
     n_targets = model.n_outputs_
     classes = getattr(model, "classes_", None)
     if classes is not None and n_targets > 1:
-        raise ModelFormatError("a forest that classifies several targets at once is not read; give one at a time.")
+        raise ModelFormatError(
+            "a forest that classifies several targets at once is not read; give one at a time."
+        )
     grown = []
     for member in members:
-        value = member.tree_.value[:, :, 0] if classes is None else member.tree_.value[:, 0, :]
+        value = (
+            member.tree_.value[:, :, 0]
+            if classes is None
+            else member.tree_.value[:, 0, :]
+        )
         if classes is not None and len(classes) == 2:
             value = value[:, 1:]
         parts = _single(member.tree_, value.astype(np.float64)).trees()
         grown += [(tree, output) for output, tree in enumerate(parts)]
-    about = described("sklearn", "mean" if classes is None else "share of a class", "identity")
-    return _booster(model, grown, np.zeros(len(parts)), params={"boosting": "forest"}, **about)
+    about = described(
+        "sklearn", "mean" if classes is None else "share of a class", "identity"
+    )
+    return _booster(
+        model, grown, np.zeros(len(parts)), params={"boosting": "forest"}, **about
+    )

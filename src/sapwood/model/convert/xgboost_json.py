@@ -1,6 +1,7 @@
 """A model as XGBoost writes its own, in JSON: for software that reads those.
 
-In: a booster whose objective XGBoost has. Out: JSON; scores agree to float32, for tables of float32.
+In: a booster whose objective XGBoost has. Out: JSON; scores agree to float32, for
+tables of float32.
 """
 
 import json
@@ -14,13 +15,26 @@ from sapwood.model.booster import Booster
 from sapwood.model.convert.nodes import at_most, check_single
 from sapwood.version import VERSION
 
-# ours -> XGBoost's name, the part of the document that says more, and the base score that is a raw score of 0
+# ours -> XGBoost's name, the part of the document that says more, and the base score
+# that is a raw score of 0
 OBJECTIVES: dict[str, tuple[str, dict[str, Any], float]] = {
-    "squared_error": ("reg:squarederror", {"reg_loss_param": {"scale_pos_weight": "1"}}, 0.0),
+    "squared_error": (
+        "reg:squarederror",
+        {"reg_loss_param": {"scale_pos_weight": "1"}},
+        0.0,
+    ),
     "absolute_error": ("reg:absoluteerror", {}, 0.0),
     "logistic": ("binary:logistic", {"reg_loss_param": {"scale_pos_weight": "1"}}, 0.5),
-    "cross_entropy": ("reg:logistic", {"reg_loss_param": {"scale_pos_weight": "1"}}, 0.5),
-    "poisson": ("count:poisson", {"poisson_regression_param": {"max_delta_step": "0.7"}}, 1.0),
+    "cross_entropy": (
+        "reg:logistic",
+        {"reg_loss_param": {"scale_pos_weight": "1"}},
+        0.5,
+    ),
+    "poisson": (
+        "count:poisson",
+        {"poisson_regression_param": {"max_delta_step": "0.7"}},
+        1.0,
+    ),
     "gamma": ("reg:gamma", {"reg_loss_param": {"scale_pos_weight": "1"}}, 1.0),
     "softmax": ("multi:softprob", {"softmax_multiclass_param": {}}, 0.0),
 }
@@ -28,26 +42,40 @@ NO_PARENT = 2147483647
 
 
 def write(booster: Booster) -> str:
-    """Write a model of one target and numeric columns as the JSON that ``xgboost.Booster(model_file=...)`` loads."""
-    if booster.objective not in OBJECTIVES or (booster.n_outputs > 1) != (booster.objective == "softmax"):
+    """Write a model of one target and numeric columns as the JSON that
+    ``xgboost.Booster(model_file=...)`` loads.
+    """
+    if booster.objective not in OBJECTIVES or (booster.n_outputs > 1) != (
+        booster.objective == "softmax"
+    ):
         raise ParameterError(
             f"a {booster.objective} model of {booster.n_outputs} outputs has no place in XGBoost's format; it holds "
             f"models of {', '.join(OBJECTIVES)} with one target."
         )
     if booster.categories:
-        raise ParameterError("a model with categories cannot be written for XGBoost, which would match them by number.")
+        raise ParameterError(
+            "a model with categories cannot be written for XGBoost, which would match them by number."
+        )
     if len(booster.crosses):
-        raise ParameterError("a model with crosses of columns cannot be written for XGBoost, which has none.")
+        raise ParameterError(
+            "a model with crosses of columns cannot be written for XGBoost, which has none."
+        )
     if booster.linear:
         raise ParameterError(
             "a model with linear leaves cannot be written for XGBoost, which has none; export to C or ONNX, or train "
             "with linear_leaves=False."
         )
     name, more, base = OBJECTIVES[booster.objective]
-    trees, n_outputs = booster.trees, booster.n_outputs
-    more = {key: {**own, "num_class": str(n_outputs)} if "softmax" in key else own for key, own in more.items()}
+    trees = booster.trees
+    n_outputs = booster.n_outputs
+    more = {
+        key: {**own, "num_class": str(n_outputs)} if "softmax" in key else own
+        for key, own in more.items()
+    }
     if not trees.n_trees:
-        raise ParameterError("the model has no trees; XGBoost's format needs one at least.")
+        raise ParameterError(
+            "the model has no trees; XGBoost's format needs one at least."
+        )
     document = {
         "version": [2, 1, 0],
         "learner": {
@@ -61,7 +89,9 @@ def write(booster: Booster) -> str:
                         "num_trees": str(trees.n_trees),
                         "num_parallel_tree": str(booster.n_parallel_trees),
                     },
-                    "iteration_indptr": list(range(0, trees.n_trees + 1, booster._per_round)),
+                    "iteration_indptr": list(
+                        range(0, trees.n_trees + 1, booster._per_round)
+                    ),
                     "tree_info": trees.output.tolist(),
                     "trees": [_tree(booster, k) for k in range(trees.n_trees)],
                 },
@@ -80,7 +110,9 @@ def write(booster: Booster) -> str:
 
 
 def _tree(booster: Booster, which: int) -> dict[str, Any]:
-    """One tree; the base score is in the leaves of an output's first, since the format has room for one number only."""
+    """One tree; the base score is in the leaves of an output's first, since the format
+    has room for one number only.
+    """
     trees = booster.trees
     base = booster.base[trees.output[which]] if which < booster.n_outputs else 0.0
     at = slice(trees.offset[which], trees.offset[which + 1])
@@ -119,7 +151,9 @@ def _tree(booster: Booster, which: int) -> dict[str, Any]:
 
 
 def _strictly_above(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The smallest float32 above each: x <= threshold holds for a float32 where x < that."""
+    """The smallest float32 above each: x <= threshold holds for a float32 where x <
+    that.
+    """
     with np.errstate(over="ignore"):
         above = np.nextafter(at_most(threshold), np.float32(np.inf))
     return np.minimum(above, np.finfo(np.float32).max)

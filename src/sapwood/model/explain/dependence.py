@@ -1,6 +1,8 @@
-"""How predictions move along a column: partial dependence, single rows' curves, accumulated local effects.
+"""How predictions move along a column: partial dependence, single rows' curves,
+accumulated local effects.
 
-In: a model, rows, and one or two columns. Out: a grid of values and what the model says there.
+In: a model, rows, and one or two columns. Out: a grid of values and what the model says
+there.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ class Effect:
     grid : tuple of arrays
         Its values, one array a column: numbers, or categories.
     values : (..., n_grid) or (..., n_grid, n_grid) float64
-        Predictions there: averages, or one curve a row. Several outputs are the last axis.
+        Predictions there: averages, or one curve a row. Several outputs are the last
+        axis.
     """
 
     columns: tuple[str, ...]
@@ -54,7 +57,8 @@ def partial_dependence(
     raw: bool = False,
     n_jobs: int | None = None,
 ) -> Effect:
-    """Average the predictions of all rows with a column (or two) set to one value after the other.
+    """Average the predictions of all rows with a column (or two) set to one value after
+    the other.
 
     Parameters
     ----------
@@ -63,9 +67,11 @@ def partial_dependence(
     columns : int, str, or two of these
         What varies, by index or name.
     grid : int or sequence
-        How many of the column's values to take, or the values themselves (of two columns a pair of sequences).
+        How many of the column's values to take, or the values themselves (of two
+        columns a pair of sequences).
     individual : bool
-        Keep the curve of every row (individual conditional expectation) instead of their average.
+        Keep the curve of every row (individual conditional expectation) instead of
+        their average.
     raw : bool
         Look at raw scores instead of predictions.
     n_jobs : int, optional
@@ -78,11 +84,22 @@ def partial_dependence(
     """
     asked = [columns] if isinstance(columns, int | str) else list(columns)
     if not 1 <= len(asked) <= 2:
-        raise ParameterError(f"columns={columns!r}: choose one column, or two for a surface.")
+        raise ParameterError(
+            f"columns={columns!r}: choose one column, or two for a surface."
+        )
     at = [column_of(booster, column) for column in asked]
     table = table_of(booster._read(X).dense())
-    points = [grid] * len(at) if isinstance(grid, int) else [grid] if len(at) == 1 else list(grid)
-    grids = tuple(_points(booster, j, table[:, j], given) for j, given in zip(at, points, strict=True))
+    points = (
+        [grid] * len(at)
+        if isinstance(grid, int)
+        else [grid]
+        if len(at) == 1
+        else list(grid)
+    )
+    grids = tuple(
+        _points(booster, j, table[:, j], given)
+        for j, given in zip(at, points, strict=True)
+    )
     curves = []
     for point in product(*grids):
         changed = table.copy()
@@ -94,17 +111,27 @@ def partial_dependence(
         values = rows.reshape(len(table), *shape, *rows.shape[2:])
     else:
         flat = rows.reshape(len(table), -1)
-        values = np.array([metric.mean(part, None) for part in flat.T]).reshape(*shape, *rows.shape[2:])
+        values = np.array([metric.mean(part, None) for part in flat.T]).reshape(
+            *shape, *rows.shape[2:]
+        )
     shown = tuple(_shown(booster, j, grid) for j, grid in zip(at, grids, strict=True))
     return Effect(tuple(booster.feature_names[j] for j in at), shown, values)
 
 
 def accumulated_effects(
-    booster: Booster, X: Any, column: int | str, *, grid: int = 50, raw: bool = False, n_jobs: int | None = None
+    booster: Booster,
+    X: Any,
+    column: int | str,
+    *,
+    grid: int = 50,
+    raw: bool = False,
+    n_jobs: int | None = None,
 ) -> Effect:
-    """Add up what small steps along a column change, each for the rows that are there (ALE, Apley and Zhu 2020).
+    """Add up what small steps along a column change, each for the rows that are there
+    (ALE, Apley and Zhu 2020).
 
-    Unlike partial dependence it never asks about rows that cannot be, such as a height with a child's weight.
+    Unlike partial dependence it never asks about rows that cannot be, such as a height
+    with a child's weight.
 
     Parameters
     ----------
@@ -130,16 +157,26 @@ def accumulated_effects(
     table = table[~np.isnan(table[:, j])]
     edges = _grid(table[:, j], grid)
     if len(edges) < 2:
-        raise DataError(f"column {booster.feature_names[j]!r} has one value only in X; effects need two.")
-    # rows of cell k lie between edges k and k + 1; the lowest value belongs to the first cell
+        raise DataError(
+            f"column {booster.feature_names[j]!r} has one value only in X; effects need two."
+        )
+    # rows of cell k lie between edges k and k + 1; the lowest value belongs to the
+    # first cell
     cell = np.maximum(np.searchsorted(edges, table[:, j], side="left") - 1, 0)
     sides = []
     for side in (0, 1):
         table[:, j] = edges[cell + side]
-        sides.append(booster._predict_columns(table.T, n_jobs, raw).reshape(len(table), -1))
+        sides.append(
+            booster._predict_columns(table.T, n_jobs, raw).reshape(len(table), -1)
+        )
     change = sides[1] - sides[0]
     # No cell is empty: its upper edge is a value of X.
-    steps = np.array([[metric.mean(part, None) for part in change[cell == k].T] for k in range(len(edges) - 1)])
+    steps = np.array(
+        [
+            [metric.mean(part, None) for part in change[cell == k].T]
+            for k in range(len(edges) - 1)
+        ]
+    )
     curve = np.concatenate([np.zeros((1, change.shape[1])), np.cumsum(steps, axis=0)])
     share = np.bincount(cell, minlength=len(steps)) / len(cell)
     middle = 0.5 * (curve[1:] + curve[:-1])
@@ -148,12 +185,21 @@ def accumulated_effects(
     return Effect((booster.feature_names[j],), (edges,), values)
 
 
-def _points(booster: Booster, column: int, values: Floats, given: int | Sequence[Any]) -> Floats:
-    """The values at which to evaluate, as the core reads them: categories by their codes."""
+def _points(
+    booster: Booster, column: int, values: Floats, given: int | Sequence[Any]
+) -> Floats:
+    """The values at which to evaluate, as the core reads them: categories by their
+    codes.
+    """
     if column not in booster.categories:
-        return _grid(values, given) if isinstance(given, int) else np.asarray(given, np.float64)
+        return (
+            _grid(values, given)
+            if isinstance(given, int)
+            else np.asarray(given, np.float64)
+        )
     if isinstance(given, int):
-        return np.unique(values[values >= 0])[:given]  # the most frequent in training come first
+        # the most frequent in training come first
+        return np.unique(values[values >= 0])[:given]
     place = booster.categories[column].place
     return np.array([place.get(value, -1) for value in given], np.float64)
 
@@ -167,13 +213,19 @@ def _shown(booster: Booster, column: int, grid: Floats) -> NDArray[Any]:
 
 
 def _grid(values: Floats, n: int) -> Floats:
-    """At most `n` of a column's own values, evenly spaced over its sorted rows, with the lowest and the highest."""
+    """At most `n` of a column's own values, evenly spaced over its sorted rows, with
+    the lowest and the highest.
+    """
     if n < 2:
         raise ParameterError(f"grid={n} is too small; choose 2 points or more.")
     known = values[np.isfinite(values)]
     if not len(known):
-        raise DataError("a column without finite values has no effect to show; give X rows that have some.")
+        raise DataError(
+            "a column without finite values has no effect to show; give X rows that have some."
+        )
     found = np.unique(known)
     if len(found) <= n:
         return found
-    return np.unique(np.sort(known)[np.round(np.linspace(0, len(known) - 1, n)).astype(np.int64)])
+    return np.unique(
+        np.sort(known)[np.round(np.linspace(0, len(known) - 1, n)).astype(np.int64)]
+    )

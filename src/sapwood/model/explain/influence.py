@@ -1,15 +1,18 @@
 """Which training rows made a prediction what it is.
 
-In: a model, rows, and the rows it was trained on. Out: how each score would move if a training row counted more.
+In: a model, rows, and the rows it was trained on. Out: how each score would move if a
+training row counted more.
 
-LeafInfluence (Sharchilev et al. 2018) at a single point: trees keep their shape and rounds their gradients, so a
-training row moves only the leaves it lies in. A node of count n, sums G and H and Newton step v' = -G / (H + l) has the
-value v = (n v' + s u) / (n + s), where u is its parent's and s is `path_smooth`; a row of gradient g and hessian h
-moves it by
+LeafInfluence (Sharchilev et al. 2018) at a single point: trees keep their shape and
+rounds their gradients, so a training row moves only the leaves it lies in. A node of
+count n, sums G and H and Newton step v' = -G / (H + l) has the value v = (n v' + s u) /
+(n + s), where u is its parent's and s is `path_smooth`; a row of gradient g and hessian
+h moves it by
 
     dv = n / (n + s) * -(g + v' h) / (H + l) + s (v' - u) / (n + s)^2 + s / (n + s) * du
 
-Where categories are statistics, training rows are taken to lie where the model predicts them to.
+Where categories are statistics, training rows are taken to lie where the model predicts
+them to.
 """
 
 from __future__ import annotations
@@ -35,9 +38,16 @@ Integers = NDArray[np.int64]
 
 
 def influence(
-    booster: Booster, X: Any, X_train: Any, y_train: Any, *, sample_weight: Any = None, n_jobs: int | None = None
+    booster: Booster,
+    X: Any,
+    X_train: Any,
+    y_train: Any,
+    *,
+    sample_weight: Any = None,
+    n_jobs: int | None = None,
 ) -> Floats:
-    """Say how the score of each row would move if a training row counted more (LeafInfluence).
+    """Say how the score of each row would move if a training row counted more
+    (LeafInfluence).
 
     Parameters
     ----------
@@ -51,27 +61,41 @@ def influence(
     Returns
     -------
     (n_rows, n_train) float64
-        The derivative of raw scores by the weight of each training row; the trees keep their shape, and every
+        The derivative of raw scores by the weight of each training row; the trees keep
+        their shape, and every
         round its gradients.
     """
     _check(booster)
-    params = defaults() | dict(booster.params)  # a model omits some parameters that have their defaults
+    # a model omits some parameters that have their defaults
+    params = defaults() | dict(booster.params)
     words = encodings(params, booster.feature_names)
-    many = {j for j, known in booster.categories.items() if known.n_bins > params["max_cat_to_onehot"]}
-    afresh = any(words[j] in ("ordered", "both") for j in many)  # leaf values are computed after the tree
-    sets = set() if afresh else {j for j in many if words[j] != "onehot"}  # columns whose splits cost cat_l2
+    many = {
+        j
+        for j, known in booster.categories.items()
+        if known.n_bins > params["max_cat_to_onehot"]
+    }
+    # leaf values are computed after the tree
+    afresh = any(words[j] in ("ordered", "both") for j in many)
+    # columns whose splits cost cat_l2
+    sets = set() if afresh else {j for j in many if words[j] != "onehot"}
     smooth = 0.0 if afresh else params["path_smooth"]
     if smooth == "auto":
         smooth = host.objectives()[booster.objective]["path_smooth"]
     n_rows = booster._read(X_train).n_rows
-    label, w = ingest.label(y_train, n_rows), ingest.weight(sample_weight, n_rows)
+    label = ingest.label(y_train, n_rows)
+    w = ingest.weight(sample_weight, n_rows)
     w = np.ones(n_rows) if w is None else w
-    asked, trained = (booster.predict_leaves(table, n_jobs=n_jobs) for table in (X, X_train))
+    asked, trained = (
+        booster.predict_leaves(table, n_jobs=n_jobs) for table in (X, X_train)
+    )
     scores = np.full(n_rows, booster.base[0])
     if booster.base_last:  # errors are all that counts, and these are exact
         label = label - booster.base[0]
         scores = np.zeros(n_rows)
-    fields = {name: one for name, one in booster.fields.items() if not isinstance(one, list)}  # of one output
+    # of one output
+    fields = {
+        name: one for name, one in booster.fields.items() if not isinstance(one, list)
+    }
     result = np.zeros((len(asked), n_rows))
     for t in range(booster.trees.n_trees):
         tree = booster.trees.slice(t, t + 1)
@@ -82,12 +106,16 @@ def influence(
         for node in np.flatnonzero(tree.set >= 0):
             if tree.column[node] in sets:
                 penalty[tree.left[node] : tree.left[node] + 2] += params["cat_l2"]
-        steps = _steps(tree, along, (w * g, w * h, w), penalty, params["reg_alpha"], float(smooth))
+        steps = _steps(
+            tree, along, (w * g, w * h, w), penalty, params["reg_alpha"], float(smooth)
+        )
         for row, path in enumerate(paths[asked[:, t]]):
             moved = np.zeros(n_rows)
             for depth, node in enumerate(path[path >= 0]):
                 by_g, by_h, alone, by_parent = steps[:, node]
-                moved = by_parent * moved + np.where(along[:, depth] == node, by_g * g + by_h * h + alone, 0.0)
+                moved = by_parent * moved + np.where(
+                    along[:, depth] == node, by_g * g + by_h * h + alone, 0.0
+                )
             result[row] += booster.params["learning_rate"] * moved
         scores += tree.value[trained[:, t]]
     return result
@@ -106,17 +134,31 @@ def _paths(tree: Trees) -> Integers:
 
 
 def _steps(
-    tree: Trees, along: Integers, sums: tuple[Floats, ...], penalty: Floats, alpha: float, smooth: float
+    tree: Trees,
+    along: Integers,
+    sums: tuple[Floats, ...],
+    penalty: Floats,
+    alpha: float,
+    smooth: float,
 ) -> Floats:
-    """By node: how its value changes with a row's gradient, hessian and presence, and with its parent's value."""
+    """By node: how its value changes with a row's gradient, hessian and presence, and
+    with its parent's value.
+    """
     lies = along >= 0
-    G, H, n = (np.bincount(along[lies], np.broadcast_to(x[:, None], along.shape)[lies], tree.n_nodes) for x in sums)
+    G, H, n = (
+        np.bincount(
+            along[lies], np.broadcast_to(x[:, None], along.shape)[lies], tree.n_nodes
+        )
+        for x in sums
+    )
     total = H + penalty
     filled = total > 0
     inverse = np.where(filled, 1.0 / np.where(filled, total, 1.0), 0.0)
     step = -np.sign(G) * np.maximum(np.abs(G) - alpha, 0.0) * inverse
     inverse = np.where(np.abs(G) > alpha, inverse, 0.0) if alpha else inverse
-    share, pull, value = np.ones(tree.n_nodes), np.zeros(tree.n_nodes), step.copy()
+    share = np.ones(tree.n_nodes)
+    pull = np.zeros(tree.n_nodes)
+    value = step.copy()
     if smooth:
         share[1:], pull[1:] = n[1:] / (n[1:] + smooth), smooth / (n[1:] + smooth)
     alone = np.zeros(tree.n_nodes)
@@ -124,7 +166,9 @@ def _steps(
         for child in (tree.left[node], tree.left[node] + 1):
             value[child] = share[child] * step[child] + pull[child] * value[node]
             if smooth:
-                alone[child] = pull[child] * (step[child] - value[node]) / (n[child] + smooth)
+                alone[child] = (
+                    pull[child] * (step[child] - value[node]) / (n[child] + smooth)
+                )
     return np.stack([-share * inverse, -share * step * inverse, alone, pull])
 
 
@@ -139,22 +183,36 @@ def _check(booster: Booster) -> None:
     about = host.objectives().get(booster.objective)
     newton = about is not None and (
         params["leaf_estimation"] == "newton"
-        or (params["leaf_estimation"] == "auto" and about["leaf"] != "exact" and params["hessian"] != "none")
+        or (
+            params["leaf_estimation"] == "auto"
+            and about["leaf"] != "exact"
+            and params["hessian"] != "none"
+        )
     )
     fits = {
         "one output": booster.n_outputs == 1,
         "no combinations of columns": not len(booster.combinations),
-        "a built-in objective with leaves of one Newton step": newton and params["leaf_iterations"] == 1,
-        "boosting='plain' without parallel trees": params["boosting"] == "plain" and booster.n_parallel_trees == 1,
-        "no sampling of rows": params["subsample"] == 1.0 and params["sampling"] == "uniform",
-        "no line search, pruning, max_delta_step or monotone_constraints": params["line_search"] == "none"
+        "a built-in objective with leaves of one Newton step": newton
+        and params["leaf_iterations"] == 1,
+        "boosting='plain' without parallel trees": params["boosting"] == "plain"
+        and booster.n_parallel_trees == 1,
+        "no sampling of rows": params["subsample"] == 1.0
+        and params["sampling"] == "uniform",
+        "no line search, pruning, max_delta_step or monotone_constraints": params[
+            "line_search"
+        ]
+        == "none"
         and not params["ccp_alpha"]
         and not params["prune_by_validation"]
         and params["pruning"] == "pre"
         and not params["max_delta_step"]
         and not params["monotone_constraints"],
-        "one learning_rate for all rounds": isinstance(params["learning_rate"], float | int),
+        "one learning_rate for all rounds": isinstance(
+            params["learning_rate"], float | int
+        ),
     }
     for what, fine in fits.items():
         if not fine:
-            raise ParameterError(f"the influence of training rows is for models with {what}.")
+            raise ParameterError(
+                f"the influence of training rows is for models with {what}."
+            )

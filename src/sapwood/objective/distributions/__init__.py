@@ -1,6 +1,7 @@
 """Families of distributions: what `SapwoodDistribution` learns.
 
-In: the name of a family. Out: an object that `objective=` takes, and `Distribution`, what it predicts.
+In: the name of a family. Out: an object that `objective=` takes, and `Distribution`,
+what it predicts.
 """
 
 from collections.abc import Callable
@@ -13,12 +14,24 @@ from sapwood.objective.distributions.likelihood import PREFIX, Likelihood
 from sapwood.objective.distributions.located import Laplace, LogNormal, Normal, StudentT
 from sapwood.objective.distributions.positive import Beta, Gamma, Weibull
 from sapwood.objective.distributions.predicted import Distribution
-from sapwood.objective.distributions.zeros import Hurdle, NegativeBinomialAboveZero, PoissonAboveZero, ZeroInflated
+from sapwood.objective.distributions.zeros import (
+    Hurdle,
+    NegativeBinomialAboveZero,
+    PoissonAboveZero,
+    ZeroInflated,
+)
 
 __all__ = [
-    "FAMILIES", "PREFIX", "Distribution", "Family", "Likelihood", "Located", "StudentT", "family_of",
+    "FAMILIES",
+    "PREFIX",
+    "Distribution",
+    "Family",
+    "Likelihood",
+    "Located",
+    "StudentT",
+    "family_of",
     "weighted_quantile",
-]  # fmt: skip
+]
 
 FAMILIES: dict[str, Callable[[], Family]] = {
     "normal": Normal,
@@ -42,15 +55,21 @@ FAMILIES: dict[str, Callable[[], Family]] = {
 
 
 def family_of(spec: Any) -> Family:
-    """A family by its name; 'student_t:6' has 6 degrees of freedom. A `Family` stays as it is."""
+    """A family by its name; 'student_t:6' has 6 degrees of freedom. A `Family` stays as
+    it is.
+    """
     if isinstance(spec, Family):
         return spec
     name, _, constant = str(spec).removeprefix(PREFIX).partition(":")
     if name not in FAMILIES or (constant and name != "student_t"):
-        raise ParameterError(f"dist={spec!r} is unknown; {suggest(name, ['auto', *FAMILIES])}")
+        raise ParameterError(
+            f"dist={spec!r} is unknown; {suggest(name, ['auto', *FAMILIES])}"
+        )
     if not constant:
         return FAMILIES[name]()
     try:
         return StudentT(float(constant))
     except ValueError:
-        raise ParameterError(f"dist={spec!r}: {constant!r} is not a number of degrees of freedom.") from None
+        raise ParameterError(
+            f"dist={spec!r}: {constant!r} is not a number of degrees of freedom."
+        ) from None

@@ -1,6 +1,7 @@
 """Families of counts: Poisson and negative binomial, and both with additional zeros.
 
-In: labels and scores. Out: what `Family` states. Scores are the log of the mean, the log of the size, a logit of zeros.
+In: labels and scores. Out: what `Family` states. Scores are the log of the mean, the
+log of the size, a logit of zeros.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,19 +10,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.device import elementary
-from sapwood.objective.distributions.family import Family, Floats, Mask, Parts, weighted_mean
+from sapwood.objective.distributions.family import (
+    Family,
+    Floats,
+    Mask,
+    Parts,
+    weighted_mean,
+)
 from sapwood.objective.distributions.incomplete import beta_shares, gamma_shares
-from sapwood.objective.distributions.special import digamma, log_gamma, normal_quantile, trigamma_excess
+from sapwood.objective.distributions.special import (
+    digamma,
+    log_gamma,
+    normal_quantile,
+    trigamma_excess,
+)
 
 MAX_COUNT = 2.0**53  # no quantile below 1 is larger
 MAX_Z = 38.0  # standard deviations from the mean at which a search begins at most
-SIZE = (-5.0, 12.0)  # logs of the size are cut here; the upper end is a Poisson distribution
+# logs of the size are cut here; the upper end is a Poisson distribution
+SIZE = (-5.0, 12.0)
 
 
 class Counts(Family):
     """What all families of counts share."""
 
-    support, discrete = "a whole number of at least 0", True
+    support = "a whole number of at least 0"
+    discrete = True
     hint = " Counts are 0, 1, 2 and so on; amounts have dist='gamma', 'lognormal' or a hurdle form."
 
     def allowed(self, y: Floats) -> Mask:
@@ -32,11 +46,15 @@ class Counts(Family):
         raise NotImplementedError
 
     def above(self, y: Floats, *parts: Floats) -> Floats:
-        """The probability of more than y, which is at least 0: all digits of it, however small it is."""
+        """The probability of more than y, which is at least 0: all digits of it,
+        however small it is.
+        """
         raise NotImplementedError
 
     def near(self, p: Floats, *parts: Floats) -> Floats:
-        """A number near the least count with a probability of at most it of at least p: the search begins there."""
+        """A number near the least count with a probability of at most it of at least p:
+        the search begins there.
+        """
         raise NotImplementedError
 
     def quantile(self, p: Floats, *parts: Floats) -> Floats:
@@ -46,7 +64,9 @@ class Counts(Family):
 class Poisson(Counts):
     """Score: the log of the mean. It has no scale of its own to be recalibrated."""
 
-    name, parameters, scale_at = "poisson", ("log_mean",), None
+    name = "poisson"
+    parameters = ("log_mean",)
+    scale_at = None
 
     def parts(self, score: Floats) -> Parts:
         return (elementary.exp(np.clip(score[..., 0], -30.0, 30.0)),)
@@ -71,7 +91,9 @@ class Poisson(Counts):
         return parts[0]
 
     def cdf(self, y: Floats, *parts: Floats) -> Floats:
-        return np.where(y < 0, 0.0, gamma_shares(np.maximum(np.floor(y), 0.0) + 1.0, parts[0])[1])
+        return np.where(
+            y < 0, 0.0, gamma_shares(np.maximum(np.floor(y), 0.0) + 1.0, parts[0])[1]
+        )
 
     def above(self, y: Floats, *parts: Floats) -> Floats:
         return gamma_shares(np.floor(y) + 1.0, parts[0])[0]
@@ -87,26 +109,35 @@ class Poisson(Counts):
 class NegativeBinomial(Counts):
     """Scores: logs of the mean m and of the size r; the variance is m + m^2 / r.
 
-    The hessian of the size is a bound of the Fisher information, which has the right limits.
+    The hessian of the size is a bound of the Fisher information, which has the right
+    limits.
     """
 
-    name, parameters = "negative_binomial", ("log_mean", "log_size")
+    name = "negative_binomial"
+    parameters = ("log_mean", "log_size")
 
     def parts(self, score: Floats) -> Parts:
-        return elementary.exp(np.clip(score[..., 0], -30.0, 30.0)), elementary.exp(np.clip(score[..., 1], *SIZE))
+        return elementary.exp(np.clip(score[..., 0], -30.0, 30.0)), elementary.exp(
+            np.clip(score[..., 1], *SIZE)
+        )
 
     def derivatives(self, y: Floats, score: Floats) -> Sequence[tuple[Floats, Floats]]:
         m, r = self.parts(score)
         share = m / (r + m)
         log_rest = -elementary.log1p(m / r)
         slope = -r * (digamma(y + r) - digamma(r) + log_rest + 1.0 - (y + r) / (r + m))
-        return (r * (m - y) / (r + m), r * share), (slope, share * share * r * r * trigamma_excess(r))
+        return (r * (m - y) / (r + m), r * share), (
+            slope,
+            share * share * r * r * trigamma_excess(r),
+        )
 
     def guess(self, y: Floats, weight: Floats) -> Sequence[float]:
         mean = max(weighted_mean(y, weight), 1e-6)
         spread = weighted_mean((y - mean) ** 2, weight)
         size = mean * mean / max(spread - mean, 1e-3 * mean)
-        return float(elementary.log(mean)), float(np.clip(elementary.log(size), -3.0, 8.0))
+        return float(elementary.log(mean)), float(
+            np.clip(elementary.log(size), -3.0, 8.0)
+        )
 
     def log_density(self, y: Floats, *parts: Floats) -> Floats:
         m, r = parts
@@ -140,11 +171,15 @@ class NegativeBinomial(Counts):
 
 
 def searched(family: Family, near: Floats, p: Floats, parts: Parts) -> Floats:
-    """The least count with a probability of at most it of at least p; the search begins near a number."""
+    """The least count with a probability of at most it of at least p; the search begins
+    near a number.
+    """
     level = np.where(np.asarray(p) < 1.0, p, 0.0)
     start = np.where(np.isfinite(near), np.clip(np.ceil(near), 0.0, MAX_COUNT), 0.0)
     shape = np.broadcast_shapes(level.shape, start.shape, *(one.shape for one in parts))
-    level, start, *each = (np.broadcast_to(one, shape).ravel() for one in (level, start, *parts))
+    level, start, *each = (
+        np.broadcast_to(one, shape).ravel() for one in (level, start, *parts)
+    )
 
     def reaches(count: Floats, at: NDArray[np.intp]) -> Mask:
         return np.asarray(family.cdf(count, *(one[at] for one in each)) >= level[at])
@@ -161,16 +196,23 @@ def searched(family: Family, near: Floats, p: Floats, parts: Parts) -> Floats:
     return np.where(np.asarray(p) >= 1.0, np.inf, np.where(np.isnan(p), np.nan, found))
 
 
-def _bracket(reaches: Callable[[Floats, NDArray[np.intp]], Mask], start: Floats) -> tuple[Floats, Floats]:
-    """Counts that do not reach their level and counts that do, of which a start is one."""
+def _bracket(
+    reaches: Callable[[Floats, NDArray[np.intp]], Mask], start: Floats
+) -> tuple[Floats, Floats]:
+    """Counts that do not reach their level and counts that do, of which a start is
+    one.
+    """
     at = np.arange(len(start))
     reached = reaches(start, at)
     low = np.where(reached, start - 1.0, start)
     high = np.where(reached, start, start + 1.0)
-    upwards, downwards = at[~reached], at[reached & (low >= 0)]
+    upwards = at[~reached]
+    downwards = at[reached & (low >= 0)]
     step = 1.0
     while len(upwards) or len(downwards):
-        upwards = upwards[~reaches(high[upwards], upwards) & (high[upwards] < MAX_COUNT)]
+        upwards = upwards[
+            ~reaches(high[upwards], upwards) & (high[upwards] < MAX_COUNT)
+        ]
         low[upwards] = high[upwards]
         high[upwards] = np.minimum(high[upwards] + step, MAX_COUNT)
         downwards = downwards[reaches(low[downwards], downwards)]
@@ -182,6 +224,8 @@ def _bracket(reaches: Callable[[Floats, NDArray[np.intp]], Mask], start: Floats)
 
 
 def _near(p: Floats, mean: Floats, variance: Floats, skew: Floats) -> Floats:
-    """The quantile of a normal distribution, corrected for skewness (Cornish and Fisher)."""
+    """The quantile of a normal distribution, corrected for skewness (Cornish and
+    Fisher).
+    """
     z = np.clip(normal_quantile(p), -MAX_Z, MAX_Z)
     return np.asarray(mean + z * np.sqrt(variance) + skew * (z * z - 1.0) / 6.0)

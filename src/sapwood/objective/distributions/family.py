@@ -1,9 +1,12 @@
-"""What every family of distributions states: a likelihood in scores, its derivatives, and what is asked of it.
+"""What every family of distributions states: a likelihood in scores, its derivatives,
+and what is asked of it.
 
-In: labels and scores (n_rows, n_outputs). Out: losses, gradients, Fisher hessians; means, quantiles, probabilities.
+In: labels and scores (n_rows, n_outputs). Out: losses, gradients, Fisher hessians;
+means, quantiles, probabilities.
 
-A family is an objective of its own: `objective=` takes an object of it. Scores are those of a parameterisation whose
-Fisher information has small or no terms off the diagonal, so that a tree for each score is a step of Fisher scoring.
+A family is an objective of its own: `objective=` takes an object of it. Scores are
+those of a parameterisation whose Fisher information has small or no terms off the
+diagonal, so that a tree for each score is a step of Fisher scoring.
 """
 
 from collections.abc import Sequence
@@ -17,7 +20,8 @@ from sapwood.errors import DataError
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Parts = tuple[Floats, ...]  # the parameters of a family, each of the shape that is asked for
+# the parameters of a family, each of the shape that is asked for
+Parts = tuple[Floats, ...]
 MAX_EXPONENT = 60.0  # logarithms of scales are cut here
 MIN_HESSIAN = 1e-12
 LEVELS = 512  # of quantiles, in a numerical CRPS
@@ -25,15 +29,19 @@ LEVELS_AT_ONCE = 32
 
 
 class Family:
-    """The base of all families; `parts` gives the parameters of scores, and the other methods take these."""
+    """The base of all families; `parts` gives the parameters of scores, and the other
+    methods take these.
+    """
 
     name: ClassVar[str]
     parameters: ClassVar[tuple[str, ...]]  # what the scores are, in order
     support: ClassVar[str] = "a number"  # what a label may be
     discrete: ClassVar[bool] = False
     hint: ClassVar[str] = ""  # what to do with labels that are not in the support
-    moved: ClassVar[tuple[bool, ...]] = ()  # whether each score moves by as much as the labels; empty: none does
-    scale_at: ClassVar[int | None] = 1  # the score that recalibration shifts: the log of a scale, or of a precision
+    # whether each score moves by as much as the labels; empty: none does
+    moved: ClassVar[tuple[bool, ...]] = ()
+    # the score that recalibration shifts: the log of a scale, or of a precision
+    scale_at: ClassVar[int | None] = 1
 
     link = "identity"
 
@@ -44,7 +52,9 @@ class Family:
 
     @property
     def bounded(self) -> Mask:
-        """The scores that are logarithms or logits, of which no step needs to be above 1."""
+        """The scores that are logarithms or logits, of which no step needs to be above
+        1.
+        """
         return np.array([one != "location" for one in self.parameters])
 
     @property
@@ -57,7 +67,7 @@ class Family:
         """The mean negative log likelihood, as a metric."""
         return "nll", self.mean_loss, False
 
-    # ---- Training ---------------------------------------------------------------------------------------------------
+    # ---- Training --------------------------------------------------------------------
 
     def allowed(self, y: Floats) -> Mask:
         """Which labels the family can have."""
@@ -66,7 +76,9 @@ class Family:
     def check(self, y: Floats) -> None:
         """Raise unless the family can have every label."""
         if y.ndim != 1:
-            raise DataError(f"a distribution has one target; y has the shape {y.shape}.")
+            raise DataError(
+                f"a distribution has one target; y has the shape {y.shape}."
+            )
         good = self.allowed(y) & np.isfinite(y) & (np.abs(y) <= 1e150)
         if not good.all():
             row = int(good.argmin())
@@ -83,7 +95,9 @@ class Family:
         return -self.log_density(y, *self.parts(two_dimensional(score)))
 
     def grad_hess(self, y: Floats, score: Floats) -> tuple[Floats, Floats]:
-        """The derivatives of the loss in each score, and the diagonal of the Fisher information, or a bound of it."""
+        """The derivatives of the loss in each score, and the diagonal of the Fisher
+        information, or a bound of it.
+        """
         pairs = self.derivatives(y, two_dimensional(score))
         g = np.column_stack([pair[0] for pair in pairs])
         h = np.maximum(np.column_stack([pair[1] for pair in pairs]), MIN_HESSIAN)
@@ -98,38 +112,52 @@ class Family:
         raise NotImplementedError
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:
-        """The scores that fit all rows best: Fisher scoring from the guess. Sums are of integers."""
+        """The scores that fit all rows best: Fisher scoring from the guess. Sums are of
+        integers.
+        """
         share = np.ones(len(y)) if weight is None else weight
         live = share > 0
-        y, share = y[live], share[live]
+        y = y[live]
+        share = share[live]
         score = np.array(self.guess(y, share), np.float64)
         for _ in range(60):
             g, h = self.grad_hess(y, np.tile(score, (len(y), 1)))
-            step = np.array([-signed_total(share * g[:, k]) / total(share * h[:, k]) for k in range(len(score))])
+            step = np.array(
+                [
+                    -signed_total(share * g[:, k]) / total(share * h[:, k])
+                    for k in range(len(score))
+                ]
+            )
             score = score + np.where(self.bounded, np.clip(step, -1.0, 1.0), step)
             if np.abs(step).max() < 1e-9 * (1.0 + np.abs(score).max()):
                 break
         return score
 
     def precision(self, *parts: Floats) -> Floats | float:
-        """The factor of the Fisher information of the first score that is not about its own size.
+        """The factor of the Fisher information of the first score that is not about its
+        own size.
 
-        Training divides gradient and hessian of the first score by it (NUMERICS, distributions).
+        Training divides gradient and hessian of the first score by it (NUMERICS,
+        distributions).
         """
         return 1.0
 
     def leaf_values(self, output: int, value: Floats) -> Floats:
-        """Leaf values from the Newton steps of one score: where the best one has a closed form, that."""
+        """Leaf values from the Newton steps of one score: where the best one has a
+        closed form, that.
+        """
         return value
 
-    def mean_loss(self, y: Floats, prediction: Floats, weight: Floats | None = None) -> float:
+    def mean_loss(
+        self, y: Floats, prediction: Floats, weight: Floats | None = None
+    ) -> float:
         """The mean negative log likelihood of rows; predictions are scores."""
         loss = self.loss(y, prediction)
         share = np.ones(len(y)) if weight is None else weight
         whole = total(share)
         return signed_total(share * loss) / whole if whole > 0 else float("nan")
 
-    # ---- Predictions ------------------------------------------------------------------------------------------------
+    # ---- Predictions -----------------------------------------------------------------
 
     def log_density(self, y: Floats, *parts: Floats) -> Floats:
         """The log of the density, or of the probability of a count."""
@@ -146,19 +174,27 @@ class Family:
         raise NotImplementedError
 
     def below(self, y: Floats, *parts: Floats) -> Floats:
-        """The probability of less than y; another one than `cdf` where values have a probability of their own."""
-        return self.cdf(np.ceil(y) - 1.0, *parts) if self.discrete else self.cdf(y, *parts)
+        """The probability of less than y; another one than `cdf` where values have a
+        probability of their own.
+        """
+        return (
+            self.cdf(np.ceil(y) - 1.0, *parts) if self.discrete else self.cdf(y, *parts)
+        )
 
     def quantile(self, p: Floats, *parts: Floats) -> Floats:
         """The least value with a probability of at most it of at least p."""
         raise NotImplementedError
 
     def crps(self, y: Floats, *parts: Floats) -> Floats:
-        """The continuous ranked probability score: twice the mean pinball loss over all levels, here 512 of them."""
+        """The continuous ranked probability score: twice the mean pinball loss over all
+        levels, here 512 of them.
+        """
         sum_of: Floats = np.zeros(len(y))
         by_row = tuple(one.reshape(-1, 1) for one in parts)
         for several in ((np.arange(LEVELS) + 0.5) / LEVELS).reshape(-1, LEVELS_AT_ONCE):
-            quantiles = self.quantile(np.broadcast_to(several, (len(y), LEVELS_AT_ONCE)), *by_row)
+            quantiles = self.quantile(
+                np.broadcast_to(several, (len(y), LEVELS_AT_ONCE)), *by_row
+            )
             for level, quantile in zip(several, quantiles.T, strict=True):
                 gap = y - quantile
                 sum_of = sum_of + np.where(gap > 0, level * gap, (level - 1.0) * gap)
@@ -173,7 +209,9 @@ class Located(Family):
 
     @property
     def reach(self) -> float | None:
-        """The 95 % quantile of z; None where none is known that is the same on every machine."""
+        """The 95 % quantile of z; None where none is known that is the same on every
+        machine.
+        """
         return None
 
     def distances(self, y: Floats, score: Floats) -> Floats:
@@ -228,4 +266,6 @@ def weighted_quantile(values: Floats, weight: Floats, level: float) -> float:
     order = np.argsort(values, kind="stable")
     integers, _ = whole(weight)
     reached = np.cumsum(integers[order])
-    return float(values[order[int(np.searchsorted(reached, level * float(reached[-1])))]])
+    return float(
+        values[order[int(np.searchsorted(reached, level * float(reached[-1])))]]
+    )

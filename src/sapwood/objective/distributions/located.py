@@ -1,6 +1,7 @@
 """Families of a location and a scale: normal, its logarithm, Student's t and Laplace.
 
-In: labels and scores. Out: what `Family` states. Scores are the location and the log of the scale.
+In: labels and scores. Out: what `Family` states. Scores are the location and the log of
+the scale.
 """
 
 from collections.abc import Sequence
@@ -9,7 +10,14 @@ import numpy as np
 
 from sapwood.device import elementary
 from sapwood.errors import ParameterError
-from sapwood.objective.distributions.family import Floats, Located, Mask, exponential, weighted_mean, weighted_quantile
+from sapwood.objective.distributions.family import (
+    Floats,
+    Located,
+    Mask,
+    exponential,
+    weighted_mean,
+    weighted_quantile,
+)
 from sapwood.objective.distributions.incomplete import beta_inverse, beta_shares
 from sapwood.objective.distributions.special import (
     HALF_LOG_TWO_PI,
@@ -18,17 +26,27 @@ from sapwood.objective.distributions.special import (
 )
 from sapwood.objective.survival import normal_cdf
 
-MAX_Z = 100.0  # standardised residuals beyond count as this in gradients: their squares would hide all others
+# standardised residuals beyond count as this in gradients: their squares would hide all
+# others
+MAX_Z = 100.0
 ROOT_PI = 0.5641895835477563  # 1 / sqrt(pi)
-REACH = {3.0: 2.3533634348018233, 4.0: 2.1318467863266495, 6.0: 1.9431802805153042, 10.0: 1.8124611228116756,
-         30.0: 1.697260886593957, 100.0: 1.6602343260853392}  # 95 % quantiles of Student's t  # fmt: skip
+# 95 % quantiles of Student's t
+REACH = {
+    3.0: 2.3533634348018233,
+    4.0: 2.1318467863266495,
+    6.0: 1.9431802805153042,
+    10.0: 1.8124611228116756,
+    30.0: 1.697260886593957,
+    100.0: 1.6602343260853392,
+}
 MIN_RATIO = 1e-9  # the least factor of a scale in one leaf
 
 
 class Normal(Located):
     """Gradient -z / scale and 1 - z^2; Fisher information 1 / scale^2 and 2."""
 
-    name, reach = "normal", 1.6448536269514722
+    name = "normal"
+    reach = 1.6448536269514722
 
     def derivatives(self, y: Floats, score: Floats) -> Sequence[tuple[Floats, Floats]]:
         location, scale = self.parts(score)
@@ -41,8 +59,14 @@ class Normal(Located):
         return mean, float(elementary.log(max(spread, floor(y))))
 
     def leaf_values(self, output: int, value: Floats) -> Floats:
-        """For the scale, log of the root mean square of z: a Newton step of v is (mean z^2 - 1) / 2."""
-        return value if output == 0 else 0.5 * elementary.log(np.maximum(1.0 + 2.0 * value, MIN_RATIO))
+        """For the scale, log of the root mean square of z: a Newton step of v is (mean
+        z^2 - 1) / 2.
+        """
+        return (
+            value
+            if output == 0
+            else 0.5 * elementary.log(np.maximum(1.0 + 2.0 * value, MIN_RATIO))
+        )
 
     def log_density(self, y: Floats, *parts: Floats) -> Floats:
         location, scale = parts
@@ -64,13 +88,16 @@ class Normal(Located):
     def crps(self, y: Floats, *parts: Floats) -> Floats:
         z = (y - parts[0]) / parts[1]
         density = elementary.exp(-0.5 * z * z - HALF_LOG_TWO_PI)
-        return np.asarray(parts[1] * (z * (2.0 * normal_cdf(z) - 1.0) + 2.0 * density - ROOT_PI))
+        return np.asarray(
+            parts[1] * (z * (2.0 * normal_cdf(z) - 1.0) + 2.0 * density - ROOT_PI)
+        )
 
 
 class LogNormal(Normal):
     """The logarithm of the label is normal."""
 
-    name, support = "lognormal", "a number above 0"
+    name = "lognormal"
+    support = "a number above 0"
     moved = ()
     hint = " dist='hurdle_lognormal' takes zeros too."
 
@@ -95,7 +122,9 @@ class LogNormal(Normal):
 
     def variance(self, *parts: Floats) -> Floats:
         spread = parts[1] * parts[1]
-        return elementary.expm1(np.minimum(spread, 700.0)) * exponential(2.0 * parts[0] + spread)
+        return elementary.expm1(np.minimum(spread, 700.0)) * exponential(
+            2.0 * parts[0] + spread
+        )
 
     def cdf(self, y: Floats, *parts: Floats) -> Floats:
         return np.where(y > 0, super().cdf(safe_log(y), *parts), 0.0)
@@ -108,7 +137,9 @@ class LogNormal(Normal):
 
 
 class StudentT(Located):
-    """Student's t with `df` degrees of freedom, the same for all rows; w = (df + 1) / (df + z^2)."""
+    """Student's t with `df` degrees of freedom, the same for all rows; w = (df + 1) /
+    (df + z^2).
+    """
 
     name = "student_t"
 
@@ -127,10 +158,14 @@ class StudentT(Located):
 
     def derivatives(self, y: Floats, score: Floats) -> Sequence[tuple[Floats, Floats]]:
         location, scale = self.parts(score)
-        z, df = (y - location) / scale, self.df
+        z = (y - location) / scale
+        df = self.df
         w = (df + 1.0) / (df + z * z)
         h = (df + 1.0) / ((df + 3.0) * scale * scale)
-        return (-w * z / scale, h), (1.0 - w * z * z, np.full(len(y), 2.0 * df / (df + 3.0)))
+        return (-w * z / scale, h), (
+            1.0 - w * z * z,
+            np.full(len(y), 2.0 * df / (df + 3.0)),
+        )
 
     def guess(self, y: Floats, weight: Floats) -> Sequence[float]:
         middle = weighted_quantile(y, weight, 0.5)
@@ -139,28 +174,45 @@ class StudentT(Located):
 
     def log_density(self, y: Floats, *parts: Floats) -> Floats:
         location, scale = parts
-        z, df = (y - location) / scale, np.asarray(self.df)
-        constant = log_gamma((df + 1.0) / 2.0) - log_gamma(df / 2.0) - 0.5 * elementary.log(df * np.pi)
-        return np.asarray(constant - elementary.log(scale) - 0.5 * (df + 1.0) * elementary.log1p(z * z / df))
+        z = (y - location) / scale
+        df = np.asarray(self.df)
+        constant = (
+            log_gamma((df + 1.0) / 2.0)
+            - log_gamma(df / 2.0)
+            - 0.5 * elementary.log(df * np.pi)
+        )
+        return np.asarray(
+            constant
+            - elementary.log(scale)
+            - 0.5 * (df + 1.0) * elementary.log1p(z * z / df)
+        )
 
     def mean(self, *parts: Floats) -> Floats:
         return parts[0]
 
     def variance(self, *parts: Floats) -> Floats:
-        return parts[1] * parts[1] * (self.df / (self.df - 2.0) if self.df > 2.0 else np.inf)
+        return (
+            parts[1]
+            * parts[1]
+            * (self.df / (self.df - 2.0) if self.df > 2.0 else np.inf)
+        )
 
     def cdf(self, y: Floats, *parts: Floats) -> Floats:
         t = (y - parts[0]) / parts[1]
         with np.errstate(divide="ignore", over="ignore"):
             square = t * t / self.df
             both_tails, _ = beta_shares(
-                np.asarray(0.5 * self.df), np.asarray(0.5), 1.0 / (1.0 + square), 1.0 / (1.0 + 1.0 / square)
+                np.asarray(0.5 * self.df),
+                np.asarray(0.5),
+                1.0 / (1.0 + square),
+                1.0 / (1.0 + 1.0 / square),
             )
         return np.where(t < 0, 0.5 * both_tails, 1.0 - 0.5 * both_tails)
 
     def quantile(self, p: Floats, *parts: Floats) -> Floats:
         p = np.asarray(p, np.float64)
-        tails, place = np.unique(np.minimum(p, 1.0 - p), return_inverse=True)  # rows often have the same levels
+        # rows often have the same levels
+        tails, place = np.unique(np.minimum(p, 1.0 - p), return_inverse=True)
         logit = beta_inverse(np.asarray(0.5 * self.df), np.asarray(0.5), 2.0 * tails)
         size = (np.sqrt(self.df) * elementary.exp(-0.5 * logit))[place].reshape(p.shape)
         return np.asarray(parts[0] + parts[1] * np.where(p < 0.5, -size, size))
@@ -169,16 +221,22 @@ class StudentT(Located):
 class Laplace(Located):
     """Gradient -sign(z) / scale and 1 - |z|; Fisher information 1 / scale^2 and 1."""
 
-    name, reach = "laplace", 2.302585092994046
+    name = "laplace"
+    reach = 2.302585092994046
 
     def derivatives(self, y: Floats, score: Floats) -> Sequence[tuple[Floats, Floats]]:
         location, scale = self.parts(score)
         z = np.clip((y - location) / scale, -MAX_Z * MAX_Z, MAX_Z * MAX_Z)
-        return (-np.sign(z) / scale, 1.0 / (scale * scale)), (1.0 - np.abs(z), np.ones(len(y)))
+        return (-np.sign(z) / scale, 1.0 / (scale * scale)), (
+            1.0 - np.abs(z),
+            np.ones(len(y)),
+        )
 
     def guess(self, y: Floats, weight: Floats) -> Sequence[float]:
         middle = weighted_quantile(y, weight, 0.5)
-        return middle, float(elementary.log(max(weighted_mean(np.abs(y - middle), weight), floor(y))))
+        return middle, float(
+            elementary.log(max(weighted_mean(np.abs(y - middle), weight), floor(y)))
+        )
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:
         """The median, and the mean distance from it."""
@@ -186,11 +244,17 @@ class Laplace(Located):
         return np.array(self.guess(y[share > 0], share[share > 0]))
 
     def leaf_values(self, output: int, value: Floats) -> Floats:
-        """For the scale, the log of the mean of |z|: a Newton step is that mean minus 1."""
-        return value if output == 0 else elementary.log(np.maximum(1.0 + value, MIN_RATIO))
+        """For the scale, the log of the mean of |z|: a Newton step is that mean minus
+        1.
+        """
+        return (
+            value if output == 0 else elementary.log(np.maximum(1.0 + value, MIN_RATIO))
+        )
 
     def log_density(self, y: Floats, *parts: Floats) -> Floats:
-        return np.asarray(-np.abs(y - parts[0]) / parts[1] - elementary.log(2.0 * parts[1]))
+        return np.asarray(
+            -np.abs(y - parts[0]) / parts[1] - elementary.log(2.0 * parts[1])
+        )
 
     def mean(self, *parts: Floats) -> Floats:
         return parts[0]

@@ -1,6 +1,7 @@
 """Families of positive amounts and of shares: gamma, Weibull, beta.
 
-In: labels and scores. Out: what `Family` states. Scores are logs of a mean or scale, a logit, and logs of shapes.
+In: labels and scores. Out: what `Family` states. Scores are logs of a mean or scale, a
+logit, and logs of shapes.
 """
 
 from collections.abc import Sequence
@@ -8,8 +9,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from sapwood.device import elementary
-from sapwood.objective.distributions.family import Family, Floats, Mask, Parts, exponential, weighted_mean
-from sapwood.objective.distributions.incomplete import beta_inverse, beta_shares, gamma_inverse, gamma_shares
+from sapwood.objective.distributions.family import (
+    Family,
+    Floats,
+    Mask,
+    Parts,
+    exponential,
+    weighted_mean,
+)
+from sapwood.objective.distributions.incomplete import (
+    beta_inverse,
+    beta_shares,
+    gamma_inverse,
+    gamma_shares,
+)
 from sapwood.objective.distributions.located import safe_log
 from sapwood.objective.distributions.special import (
     digamma,
@@ -20,21 +33,28 @@ from sapwood.objective.distributions.special import (
 )
 
 EULER = 0.5772156649015329
-WEIBULL_BEND = np.pi * np.pi / 6.0 + (1.0 - EULER) ** 2  # Fisher information of the log of the shape
+# Fisher information of the log of the shape
+WEIBULL_BEND = np.pi * np.pi / 6.0 + (1.0 - EULER) ** 2
 MAX_POWER = 30.0  # logarithms of (y / scale)^shape are cut here
 
 
 class Gamma(Family):
-    """Scores: logs of the mean m and of the shape k. Both are orthogonal. t = log(y / m)."""
+    """Scores: logs of the mean m and of the shape k. Both are orthogonal. t = log(y /
+    m).
+    """
 
-    name, support, parameters = "gamma", "a number above 0", ("log_mean", "log_shape")
+    name = "gamma"
+    support = "a number above 0"
+    parameters = ("log_mean", "log_shape")
     hint = " dist='hurdle_gamma' takes zeros too."
 
     def allowed(self, y: Floats) -> Mask:
         return y > 0
 
     def parts(self, score: Floats) -> Parts:
-        return exponential(score[..., 0]), elementary.exp(np.clip(score[..., 1], -12.0, 18.0))
+        return exponential(score[..., 0]), elementary.exp(
+            np.clip(score[..., 1], -12.0, 18.0)
+        )
 
     def precision(self, *parts: Floats) -> Floats | float:
         return parts[1]
@@ -48,7 +68,9 @@ class Gamma(Family):
 
     def guess(self, y: Floats, weight: Floats) -> Sequence[float]:
         top = float(y.max())
-        mean = float(elementary.log(weighted_mean(y / top, weight))) + float(elementary.log(top))
+        mean = float(elementary.log(weighted_mean(y / top, weight))) + float(
+            elementary.log(top)
+        )
         gap = max(mean - weighted_mean(elementary.log(y), weight), 1e-8)
         shape = (3.0 - gap + np.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)
         return mean, min(float(elementary.log(shape)), 14.0)
@@ -75,16 +97,22 @@ class Gamma(Family):
 
 
 class Weibull(Family):
-    """Scores: logs of the scale and of the shape c; u = (y / scale)^c. The cross term is left out."""
+    """Scores: logs of the scale and of the shape c; u = (y / scale)^c. The cross term
+    is left out.
+    """
 
-    name, support, parameters = "weibull", "a number above 0", ("log_scale", "log_shape")
+    name = "weibull"
+    support = "a number above 0"
+    parameters = ("log_scale", "log_shape")
     hint = " dist='hurdle_weibull' takes zeros too."
 
     def allowed(self, y: Floats) -> Mask:
         return y > 0
 
     def parts(self, score: Floats) -> Parts:
-        return exponential(score[..., 0]), elementary.exp(np.clip(score[..., 1], -5.0, 10.0))
+        return exponential(score[..., 0]), elementary.exp(
+            np.clip(score[..., 1], -5.0, 10.0)
+        )
 
     def precision(self, *parts: Floats) -> Floats | float:
         return parts[1] * parts[1]
@@ -93,7 +121,10 @@ class Weibull(Family):
         _, c = self.parts(score)
         power = np.minimum(c * (elementary.log(y) - score[:, 0]), MAX_POWER)
         u = elementary.exp(power)
-        return (c * (1.0 - u), c * c), (-(1.0 + power * (1.0 - u)), np.full(len(y), WEIBULL_BEND))
+        return (c * (1.0 - u), c * c), (
+            -(1.0 + power * (1.0 - u)),
+            np.full(len(y), WEIBULL_BEND),
+        )
 
     def guess(self, y: Floats, weight: Floats) -> Sequence[float]:
         log = elementary.log(y)
@@ -106,7 +137,9 @@ class Weibull(Family):
         scale, c = parts
         log = safe_log(y)
         power = np.minimum(c * (log - elementary.log(scale)), 700.0)
-        return np.where(y > 0, elementary.log(c) - log + power - elementary.exp(power), -np.inf)
+        return np.where(
+            y > 0, elementary.log(c) - log + power - elementary.exp(power), -np.inf
+        )
 
     def mean(self, *parts: Floats) -> Floats:
         return parts[0] * elementary.exp(log_gamma(1.0 + 1.0 / parts[1]))
@@ -114,22 +147,34 @@ class Weibull(Family):
     def variance(self, *parts: Floats) -> Floats:
         first = log_gamma(1.0 + 1.0 / parts[1])
         second = log_gamma(1.0 + 2.0 / parts[1])
-        return parts[0] ** 2 * elementary.exp(2.0 * first) * elementary.expm1(np.maximum(second - 2.0 * first, 0.0))
+        return (
+            parts[0] ** 2
+            * elementary.exp(2.0 * first)
+            * elementary.expm1(np.maximum(second - 2.0 * first, 0.0))
+        )
 
     def cdf(self, y: Floats, *parts: Floats) -> Floats:
-        power = np.minimum(parts[1] * (safe_log(y) - elementary.log(parts[0])), MAX_POWER)
+        power = np.minimum(
+            parts[1] * (safe_log(y) - elementary.log(parts[0])), MAX_POWER
+        )
         return np.where(y > 0, -elementary.expm1(-elementary.exp(power)), 0.0)
 
     def quantile(self, p: Floats, *parts: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             inner = -elementary.log1p(-np.asarray(p, np.float64))
-            return np.asarray(parts[0] * elementary.exp(elementary.log(inner) / parts[1]))
+            return np.asarray(
+                parts[0] * elementary.exp(elementary.log(inner) / parts[1])
+            )
 
 
 class Beta(Family):
-    """Scores: the logit of the mean and the log of the precision; a = mean * precision, b = precision - a."""
+    """Scores: the logit of the mean and the log of the precision; a = mean * precision,
+    b = precision - a.
+    """
 
-    name, support, parameters = "beta", "a number between 0 and 1, neither 0 nor 1", ("logit_mean", "log_precision")
+    name = "beta"
+    support = "a number between 0 and 1, neither 0 nor 1"
+    parameters = ("logit_mean", "log_precision")
     hint = " dist='hurdle_beta' takes zeros too; labels of 0 and 1 can be drawn inside: (y * (n - 1) + 0.5) / n."
 
     def allowed(self, y: Floats) -> Mask:
@@ -142,28 +187,44 @@ class Beta(Family):
     def derivatives(self, y: Floats, score: Floats) -> Sequence[tuple[Floats, Floats]]:
         mean, f = self.parts(score)
         other = elementary.sigmoid(-np.clip(score[:, 0], -30.0, 30.0))
-        a, b = mean * f, other * f
-        psi_a, psi_b, bend_a, bend_b = digamma(a), digamma(b), trigamma(a), trigamma(b)
-        log, log_other = elementary.log(y), elementary.log1p(-y)
+        a = mean * f
+        b = other * f
+        psi_a = digamma(a)
+        psi_b = digamma(b)
+        bend_a = trigamma(a)
+        bend_b = trigamma(b)
+        log = elementary.log(y)
+        log_other = elementary.log1p(-y)
         spread = f * mean * other
         g_mean = -spread * ((log - log_other) - (psi_a - psi_b))
-        g_precision = -f * (digamma(f) - mean * psi_a - other * psi_b + mean * log + other * log_other)
-        h_precision = f * f * (mean * mean * bend_a + other * other * bend_b - trigamma(f))
+        g_precision = -f * (
+            digamma(f) - mean * psi_a - other * psi_b + mean * log + other * log_other
+        )
+        h_precision = (
+            f * f * (mean * mean * bend_a + other * other * bend_b - trigamma(f))
+        )
         return (g_mean, spread * spread * (bend_a + bend_b)), (g_precision, h_precision)
 
     def guess(self, y: Floats, weight: Floats) -> Sequence[float]:
         mean = weighted_mean(y, weight)
         spread = max(weighted_mean((y - mean) ** 2, weight), 1e-9)
         precision = max(mean * (1.0 - mean) / spread - 1.0, 0.1)
-        return float(elementary.log(mean / (1.0 - mean))), float(elementary.log(precision))
+        return float(elementary.log(mean / (1.0 - mean))), float(
+            elementary.log(precision)
+        )
 
     def log_density(self, y: Floats, *parts: Floats) -> Floats:
         mean, f = parts
-        a, b = mean * f, (1.0 - mean) * f
+        a = mean * f
+        b = (1.0 - mean) * f
         inside = (y > 0) & (y < 1)
         x = np.where(inside, y, 0.5)
         constant = log_gamma(f) - log_gamma(a) - log_gamma(np.maximum(b, 1e-300))
-        return np.where(inside, constant + (a - 1.0) * elementary.log(x) + (b - 1.0) * elementary.log1p(-x), -np.inf)
+        return np.where(
+            inside,
+            constant + (a - 1.0) * elementary.log(x) + (b - 1.0) * elementary.log1p(-x),
+            -np.inf,
+        )
 
     def mean(self, *parts: Floats) -> Floats:
         return parts[0]
@@ -177,4 +238,6 @@ class Beta(Family):
         return beta_shares(mean * f, (1.0 - mean) * f, x, 1.0 - x)[0]
 
     def quantile(self, p: Floats, *parts: Floats) -> Floats:
-        return elementary.sigmoid(beta_inverse(parts[0] * parts[1], (1.0 - parts[0]) * parts[1], p))
+        return elementary.sigmoid(
+            beta_inverse(parts[0] * parts[1], (1.0 - parts[0]) * parts[1], p)
+        )

@@ -1,6 +1,7 @@
 """Predicted distributions: one for each row of a table.
 
-In: a family and scores. Out: means, quantiles, probabilities, densities, samples, intervals.
+In: a family and scores. Out: means, quantiles, probabilities, densities, samples,
+intervals.
 """
 
 from collections.abc import Mapping
@@ -28,7 +29,10 @@ class Distribution:
     """
 
     def __init__(self, family: Family, scores: Floats) -> None:
-        self.family, self.scores = family, np.asarray(scores, np.float64).reshape(-1, family.n_outputs)
+        self.family, self.scores = (
+            family,
+            np.asarray(scores, np.float64).reshape(-1, family.n_outputs),
+        )
         self._parts = family.parts(self.scores)
 
     def __len__(self) -> int:
@@ -58,22 +62,32 @@ class Distribution:
         return self.quantile(0.5)
 
     def quantile(self, p: ArrayLike) -> Floats:
-        """The least values with a probability of at least `p` at or below them: (n_rows,), or (n_rows, n_levels)."""
+        """The least values with a probability of at least `p` at or below them:
+        (n_rows,), or (n_rows, n_levels).
+        """
         level = _numbers(p, "p")
         if level.ndim > 1 or not ((level >= 0) & (level <= 1)).all():
-            raise ParameterError(f"p={p!r} is not a number from 0 to 1, or a list of these.")
-        found = self.family.quantile(np.broadcast_to(level, (len(self), *level.shape)), *self._for(level.ndim))
+            raise ParameterError(
+                f"p={p!r} is not a number from 0 to 1, or a list of these."
+            )
+        found = self.family.quantile(
+            np.broadcast_to(level, (len(self), *level.shape)), *self._for(level.ndim)
+        )
         return np.array(found)
 
     def interval(self, coverage: float = 0.9) -> Floats:
-        """(n_rows, 2) ends between which a label lies with a probability of `coverage`; both tails have the same."""
+        """(n_rows, 2) ends between which a label lies with a probability of `coverage`;
+        both tails have the same.
+        """
         level = _numbers(coverage, "coverage")
         if level.ndim or not 0 < level < 1:
             raise ParameterError(f"coverage={coverage!r} is not between 0 and 1.")
         return self.quantile([(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0])
 
     def cdf(self, y: ArrayLike) -> Floats:
-        """The probability of at most `y`: a number, one for each row, or (n_rows, n_values)."""
+        """The probability of at most `y`: a number, one for each row, or (n_rows,
+        n_values).
+        """
         at = self._labels(y)
         return np.array(self.family.cdf(at, *self._for(at.ndim - 1)))
 
@@ -89,8 +103,8 @@ class Distribution:
     def sample(self, n: int = 1, seed: int = 0) -> Floats:
         """Draw labels, (n_rows, n).
 
-        A draw is a function of the seed, its number and the position of the row: it does not depend on the other rows
-        or on `n`.
+        A draw is a function of the seed, its number and the position of the row: it
+        does not depend on the other rows or on `n`.
         """
         n = Integer(0).check(f"n={n!r}", n)
         u = np.empty((len(self), n))
@@ -99,16 +113,20 @@ class Distribution:
         return np.array(self.family.quantile(u, *self._for(1)))
 
     def pit(self, y: ArrayLike, seed: int = 0) -> Floats:
-        """(n_rows,) probabilities of less than the label: uniform where the distributions are right.
+        """(n_rows,) probabilities of less than the label: uniform where the
+        distributions are right.
 
         Where values have a probability of their own, a draw inside of it.
         """
         at = self._labels(y)
-        low, high = self.family.below(at, *self._parts), self.family.cdf(at, *self._parts)
+        low = self.family.below(at, *self._parts)
+        high = self.family.cdf(at, *self._parts)
         return np.asarray(low + (high - low) * self.uniform(seed, 0))
 
     def crps(self, y: ArrayLike) -> Floats:
-        """(n_rows,) continuous ranked probability scores, in the unit of the label; lower is better."""
+        """(n_rows,) continuous ranked probability scores, in the unit of the label;
+        lower is better.
+        """
         return np.array(self.family.crps(self._labels(y), *self._parts))
 
     def uniform(self, seed: int, number: int) -> Floats:
@@ -135,4 +153,6 @@ def _numbers(given: ArrayLike, name: str) -> Floats:
     try:
         return np.asarray(given, np.float64)
     except (TypeError, ValueError) as cause:
-        raise ParameterError(f"{name}={str(given)[:100]!r} is not a number or an array of numbers.") from cause
+        raise ParameterError(
+            f"{name}={str(given)[:100]!r} is not a number or an array of numbers."
+        ) from cause

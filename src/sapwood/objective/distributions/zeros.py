@@ -1,6 +1,8 @@
-"""Families with zeros of their own: counts with additional zeros, and amounts behind a hurdle.
+"""Families with zeros of their own: counts with additional zeros, and amounts behind a
+hurdle.
 
-In: labels and scores. Out: what `Family` states. The last score is the logit of a probability of zeros.
+In: labels and scores. Out: what `Family` states. The last score is the logit of a
+probability of zeros.
 """
 
 from collections.abc import Sequence
@@ -8,8 +10,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from sapwood.device import elementary
-from sapwood.objective.distributions.counts import Counts, NegativeBinomial, Poisson, searched
-from sapwood.objective.distributions.family import Family, Floats, Mask, Parts, total, weighted_mean
+from sapwood.objective.distributions.counts import (
+    Counts,
+    NegativeBinomial,
+    Poisson,
+    searched,
+)
+from sapwood.objective.distributions.family import (
+    Family,
+    Floats,
+    Mask,
+    Parts,
+    total,
+    weighted_mean,
+)
 
 MAX_LOGIT = 30.0
 
@@ -35,18 +49,24 @@ class WithZeros(Family):
         return self.base.precision(*parts[:-1])
 
     def leaf_values(self, output: int, value: Floats) -> Floats:
-        return value if output == len(self.base.parameters) else self.base.leaf_values(output, value)
+        return (
+            value
+            if output == len(self.base.parameters)
+            else self.base.leaf_values(output, value)
+        )
 
     def mean(self, *parts: Floats) -> Floats:
         return (1.0 - parts[-1]) * self.base.mean(*parts[:-1])
 
     def variance(self, *parts: Floats) -> Floats:
-        zero, mean = parts[-1], self.base.mean(*parts[:-1])
+        zero = parts[-1]
+        mean = self.base.mean(*parts[:-1])
         return (1.0 - zero) * (self.base.variance(*parts[:-1]) + zero * mean * mean)
 
 
 class ZeroInflated(WithZeros):
-    """Counts, some of which are zeros for another reason (with the probability of the last score).
+    """Counts, some of which are zeros for another reason (with the probability of the
+    last score).
 
     Hessians are those of the complete data, which are above the Fisher information.
     """
@@ -69,36 +89,52 @@ class ZeroInflated(WithZeros):
 
     def derivatives(self, y: Floats, score: Floats) -> Sequence[tuple[Floats, Floats]]:
         parts = self.parts(score)
-        q, zero = self._share(y, parts), parts[-1]
+        q = self._share(y, parts)
+        zero = parts[-1]
         own = self.base.derivatives(y, score[:, :-1])
         scaled = [((1.0 - q) * g, np.maximum((1.0 - q) * h, 1e-6)) for g, h in own]
         return *scaled, (zero - q, np.maximum(zero * (1.0 - zero), 1e-6))
 
     def guess(self, y: Floats, weight: Floats) -> Sequence[float]:
-        share = np.clip(weighted_mean((y == 0).astype(np.float64), weight), 1e-3, 1 - 1e-3)
+        share = np.clip(
+            weighted_mean((y == 0).astype(np.float64), weight), 1e-3, 1 - 1e-3
+        )
         some = y > 0
-        base = self.base.guess(y[some], weight[some]) if some.any() else self.base.guess(y, weight)
+        base = (
+            self.base.guess(y[some], weight[some])
+            if some.any()
+            else self.base.guess(y, weight)
+        )
         return *base, float(elementary.log(0.5 * share / (1.0 - 0.5 * share)))
 
     def log_density(self, y: Floats, *parts: Floats) -> Floats:
-        zero, own = parts[-1], parts[:-1]
+        zero = parts[-1]
+        own = parts[:-1]
         at_zero = zero + (1.0 - zero) * elementary.exp(self.counts.log_zero(*own))
-        other = elementary.log(np.maximum(1.0 - zero, 1e-300)) + self.base.log_density(y, *own)
+        other = elementary.log(np.maximum(1.0 - zero, 1e-300)) + self.base.log_density(
+            y, *own
+        )
         return np.where(y == 0, elementary.log(np.maximum(at_zero, 1e-300)), other)
 
     def cdf(self, y: Floats, *parts: Floats) -> Floats:
-        return np.where(y < 0, 0.0, parts[-1] + (1.0 - parts[-1]) * self.base.cdf(y, *parts[:-1]))
+        return np.where(
+            y < 0, 0.0, parts[-1] + (1.0 - parts[-1]) * self.base.cdf(y, *parts[:-1])
+        )
 
     def quantile(self, p: Floats, *parts: Floats) -> Floats:
         zero = parts[-1]
         rest = np.clip((p - zero) / np.maximum(1.0 - zero, 1e-300), 0.0, 1.0)
         found = self.base.quantile(rest, *parts[:-1])
         near = np.where(np.isfinite(found), found, 0.0)
-        return np.where(np.isinf(found), found, searched(self, near, np.asarray(p), parts))
+        return np.where(
+            np.isinf(found), found, searched(self, near, np.asarray(p), parts)
+        )
 
 
 class Hurdle(WithZeros):
-    """Zeros with a probability of their own, and another family above; both are learned apart."""
+    """Zeros with a probability of their own, and another family above; both are learned
+    apart.
+    """
 
     prefix = "hurdle"
 
@@ -107,11 +143,16 @@ class Hurdle(WithZeros):
         self.support = f"0 or {base.support}"  # type: ignore[misc]
 
     def allowed(self, y: Floats) -> Mask:
-        return np.asarray((y == 0) | self.base.allowed(np.where(y == 0, inside(self.base), y)))
+        return np.asarray(
+            (y == 0) | self.base.allowed(np.where(y == 0, inside(self.base), y))
+        )
 
     def derivatives(self, y: Floats, score: Floats) -> Sequence[tuple[Floats, Floats]]:
-        is_zero, zero = y == 0, self.parts(score)[-1]
-        own = self.base.derivatives(np.where(is_zero, inside(self.base), y), score[:, :-1])
+        is_zero = y == 0
+        zero = self.parts(score)[-1]
+        own = self.base.derivatives(
+            np.where(is_zero, inside(self.base), y), score[:, :-1]
+        )
         kept = [(np.where(is_zero, 0.0, g), np.where(is_zero, 0.0, h)) for g, h in own]
         return *kept, (zero - is_zero, np.maximum(zero * (1.0 - zero), 1e-6))
 
@@ -121,17 +162,26 @@ class Hurdle(WithZeros):
         zero = total(share * is_zero) / total(share)
         zero = min(max(zero, 1e-6), 1.0 - 1e-6)
         some = ~is_zero & (share > 0)
-        base = self.base.start(y[some], share[some]) if some.any() else np.zeros(len(self.base.parameters))
+        base = (
+            self.base.start(y[some], share[some])
+            if some.any()
+            else np.zeros(len(self.base.parameters))
+        )
         return np.append(base, elementary.log(zero / (1.0 - zero)))
 
     def log_density(self, y: Floats, *parts: Floats) -> Floats:
-        zero, is_zero = parts[-1], y == 0
-        other = self.base.log_density(np.where(is_zero, inside(self.base), y), *parts[:-1])
+        zero = parts[-1]
+        is_zero = y == 0
+        other = self.base.log_density(
+            np.where(is_zero, inside(self.base), y), *parts[:-1]
+        )
         other = elementary.log(np.maximum(1.0 - zero, 1e-300)) + other
         return np.where(is_zero, elementary.log(np.maximum(zero, 1e-300)), other)
 
     def cdf(self, y: Floats, *parts: Floats) -> Floats:
-        return np.where(y < 0, 0.0, parts[-1] + (1.0 - parts[-1]) * self.base.cdf(y, *parts[:-1]))
+        return np.where(
+            y < 0, 0.0, parts[-1] + (1.0 - parts[-1]) * self.base.cdf(y, *parts[:-1])
+        )
 
     def below(self, y: Floats, *parts: Floats) -> Floats:
         own = parts[-1] + (1.0 - parts[-1]) * self.base.below(y, *parts[:-1])
@@ -140,11 +190,17 @@ class Hurdle(WithZeros):
     def quantile(self, p: Floats, *parts: Floats) -> Floats:
         zero = parts[-1]
         rest = np.clip((p - zero) / np.maximum(1.0 - zero, 1e-300), 0.0, 1.0)
-        return np.where(p <= zero, 0.0, self.base.quantile(np.where(rest > 0, rest, 0.5), *parts[:-1]))
+        return np.where(
+            p <= zero,
+            0.0,
+            self.base.quantile(np.where(rest > 0, rest, 0.5), *parts[:-1]),
+        )
 
 
 class AboveZero(Counts):
-    """Counts without zeros, for the hurdle: goes before a family of counts among the bases of a class."""
+    """Counts without zeros, for the hurdle: goes before a family of counts among the
+    bases of a class.
+    """
 
     support = "a whole number above 0"
 
@@ -168,11 +224,15 @@ class AboveZero(Counts):
         return mean * (super().variance(*parts) / usual + usual - mean)
 
     def cdf(self, y: Floats, *parts: Floats) -> Floats:
-        return np.where(y < 1, 0.0, 1.0 - self.above(np.maximum(y, 1.0), *parts) / self.some(*parts))
+        return np.where(
+            y < 1, 0.0, 1.0 - self.above(np.maximum(y, 1.0), *parts) / self.some(*parts)
+        )
 
     def quantile(self, p: Floats, *parts: Floats) -> Floats:
         level = elementary.exp(self.log_zero(*parts)) + p * self.some(*parts)
-        return np.maximum(searched(self, self.near(level, *parts), np.asarray(p), parts), 1.0)
+        return np.maximum(
+            searched(self, self.near(level, *parts), np.asarray(p), parts), 1.0
+        )
 
 
 class PoissonAboveZero(AboveZero, Poisson):
@@ -189,16 +249,21 @@ class PoissonAboveZero(AboveZero, Poisson):
 class NegativeBinomialAboveZero(AboveZero, NegativeBinomial):
     """Gradients are those of all counts, and those of log(1 - probability of 0).
 
-    The hessian of the size is that of all counts, divided by the probability of a count above 0, which is a bound.
+    The hessian of the size is that of all counts, divided by the probability of a count
+    above 0, which is a bound.
     """
 
     def derivatives(self, y: Floats, score: Floats) -> Sequence[tuple[Floats, Floats]]:
         m, r = self.parts(score)
-        rest, some = r / (r + m), self.some(m, r)
+        rest = r / (r + m)
+        some = self.some(m, r)
         _, (slope, bend) = super().derivatives(y, score)
         odds = elementary.exp(self.log_zero(m, r)) / some
         slope = slope + odds * r * (elementary.log1p(m / r) - m / (r + m))
-        first = rest * (self.mean(m, r) - y), np.maximum(rest * rest * self.variance(m, r), 1e-9)
+        first = (
+            rest * (self.mean(m, r) - y),
+            np.maximum(rest * rest * self.variance(m, r), 1e-9),
+        )
         return first, (slope, np.maximum(bend / some, 1e-9))
 
     def guess(self, y: Floats, weight: Floats) -> Sequence[float]:

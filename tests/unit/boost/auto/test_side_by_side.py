@@ -1,4 +1,6 @@
-"""Trainings side by side: the same results in the same order; one that fails, or Ctrl-C, ends all of them."""
+"""Trainings side by side: the same results in the same order; one that fails, or
+Ctrl-C, ends all of them.
+"""
 
 import subprocess
 import sys
@@ -21,7 +23,9 @@ def train_on() -> None:
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 7])
 def test_results_come_in_the_order_of_the_jobs(n_threads):
-    assert together([lambda at=at: time.sleep(0.01 * (5 - at)) or at for at in range(5)], n_threads) == [*range(5)]
+    assert together(
+        [lambda at=at: time.sleep(0.01 * (5 - at)) or at for at in range(5)], n_threads
+    ) == [*range(5)]
     assert host.share_threads(0) == 0
 
 
@@ -71,15 +75,25 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
+@pytest.mark.skipif(
+    sys.platform == "win32", reason="Windows sends no SIGINT to one process"
+)
 def test_interrupts_end_all_of_them():
-    ended = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert ended.stdout == "stopped True 0\n", ended.stderr[-2000:]
 
 
 def test_who_watches_sees_the_first():
     seen: list[str] = []
     with watching(lambda sight: seen.append(sight.stage)):
-        together([lambda name=name: tell(name, 1, 1, {}) for name in ("first", "second")], 2)
+        together(
+            [lambda name=name: tell(name, 1, 1, {}) for name in ("first", "second")], 2
+        )
         tell("after", 1, 1, {})
     assert seen == ["first", "after"]

@@ -28,13 +28,19 @@ class Log:
 
 
 def rule(params: dict[str, Any], n_outputs: int) -> leaf.LeafPlan:
-    return leaf.make_plan(objective.resolve({**params, "objective": "squared_error"}), params, n_outputs)
+    return leaf.make_plan(
+        objective.resolve({**params, "objective": "squared_error"}), params, n_outputs
+    )
 
 
 def test_a_round_asks_four_questions_in_order() -> None:
     log: Any = Log()
-    params = resolve({"n_estimators": 2, "seed": 5, "subsample": 0.5, "precision": "wide"})
-    for step in plain.boost(Training(log, params, rule(params, 2), (np.zeros(3), None), [log]), range(7, 9)):
+    params = resolve(
+        {"n_estimators": 2, "seed": 5, "subsample": 0.5, "precision": "wide"}
+    )
+    for step in plain.boost(
+        Training(log, params, rule(params, 2), (np.zeros(3), None), [log]), range(7, 9)
+    ):
         assert step == ([None, None], None)
     policy, limits = growth.limits(params)
     limits["learning_rate"] = 0.1
@@ -53,7 +59,9 @@ def test_a_round_asks_four_questions_in_order() -> None:
 def test_nothing_happens_before_a_round_is_asked_for() -> None:
     log: Any = Log()
     params = resolve({})
-    rounds = plain.boost(Training(log, params, rule(params, 2), (np.zeros(3), None), []), range(1))
+    rounds = plain.boost(
+        Training(log, params, rule(params, 2), (np.zeros(3), None), []), range(1)
+    )
     assert log.calls == []
     next(rounds)
     assert len(log.calls) == 5

@@ -15,7 +15,9 @@ RNG = np.random.default_rng(7)
 N = 900
 X = np.column_stack([RNG.normal(size=(N, 4)), RNG.integers(0, 12, N)])
 X[RNG.random(N) < 0.1, 1] = np.nan
-SCORE = X[:, 0] * X[:, 2] + np.where(X[:, 4] > 6, 1.0, -0.5) + RNG.normal(scale=0.3, size=N)
+SCORE = (
+    X[:, 0] * X[:, 2] + np.where(X[:, 4] > 6, 1.0, -0.5) + RNG.normal(scale=0.3, size=N)
+)
 LABELS = {
     "squared_error": SCORE,
     "logistic": (SCORE > 0).astype(float),
@@ -32,7 +34,11 @@ KINDS: dict[str, dict] = {
     "real weights": {"weight": RNG.random(N)},
     "linear": {"linear_leaves": True},
     "standard": {"linear_leaves": True, "linear_units": "standard"},
-    "shared splits": {"multi_strategy": "multi_output_tree", "grow_policy": "symmetric", "max_depth": 3},
+    "shared splits": {
+        "multi_strategy": "multi_output_tree",
+        "grow_policy": "symmetric",
+        "max_depth": 3,
+    },
 }
 
 
@@ -45,11 +51,23 @@ def replayed(params, data, trees, n_threads=1):
 
 
 def make(kind, objective):
-    params = {"objective": objective, "n_estimators": 6, "max_leaves": 12, "n_jobs": 1, **KINDS[kind]}
-    bins = {name: params.pop(name) for name in ("categorical_features", "weight") if name in params}
+    params = {
+        "objective": objective,
+        "n_estimators": 6,
+        "max_leaves": 12,
+        "n_jobs": 1,
+        **KINDS[kind],
+    }
+    bins = {
+        name: params.pop(name)
+        for name in ("categorical_features", "weight")
+        if name in params
+    }
     if "max_depth" in params:
         params.pop("max_leaves")
-    data = sw.Dataset(X, LABELS[objective], linear_leaves="linear_leaves" in params, n_jobs=1, **bins)
+    data = sw.Dataset(
+        X, LABELS[objective], linear_leaves="linear_leaves" in params, n_jobs=1, **bins
+    )
     return params, data
 
 
@@ -57,8 +75,12 @@ CASES = [
     (kind, objective)
     for kind in KINDS
     for objective in LABELS
-    if (kind != "shared splits" or objective == "softmax")  # one output has nothing to share
-    and (objective != "absolute_error" or kind not in ("linear", "standard", "smoothed"))  # its leaves are medians
+    # one output has nothing to share
+    if (kind != "shared splits" or objective == "softmax")
+    # its leaves are medians
+    and (
+        objective != "absolute_error" or kind not in ("linear", "standard", "smoothed")
+    )
 ]
 
 
@@ -69,48 +91,87 @@ def test_on_the_rows_of_growth_every_bit_comes_back(kind, objective):
     trees = sw.train(params, data).trees
     again = replayed(params, data, trees)
     for name in ("value", "cover", "count", "gain", "threshold", "left"):
-        np.testing.assert_array_equal(getattr(again, name), getattr(trees, name), err_msg=name)
+        np.testing.assert_array_equal(
+            getattr(again, name), getattr(trees, name), err_msg=name
+        )
     if trees.linear is not None:
-        np.testing.assert_array_equal(again.linear.linear_coef, trees.linear.linear_coef)
+        np.testing.assert_array_equal(
+            again.linear.linear_coef, trees.linear.linear_coef
+        )
 
 
 @pytest.mark.parametrize("n_threads", [2, 3, 7])
 def test_threads_do_not_matter(n_threads):
     params, data = make("categories", "logistic")
     trees = sw.train({**params, "subsample": 0.5}, data).trees
-    one, many = replayed(params, data, trees), replayed(params, data, trees, n_threads)
+    one = replayed(params, data, trees)
+    many = replayed(params, data, trees, n_threads)
     np.testing.assert_array_equal(one.value, many.value)
 
 
 @pytest.mark.parametrize("weights", [None, "zero and one", "integers", "real"])
 def test_many_outputs_with_linear_leaves(weights):
-    """Ten outputs, and leaves of more rows than a task has: the same bits on any threads, and in a replay."""
-    rng, n = np.random.default_rng(3), 20_000
+    """Ten outputs, and leaves of more rows than a task has: the same bits on any
+    threads, and in a replay.
+    """
+    rng = np.random.default_rng(3)
+    n = 20_000
     table = rng.normal(size=(n, 4))
-    label = np.minimum(np.digitize(table[:, 0] + table[:, 1] * table[:, 2], np.linspace(-2, 2, 9)), 9).astype(float)
-    drawn = {"zero and one": rng.integers(0, 2, n), "integers": rng.integers(0, 4, n), "real": rng.random(n)}
-    data = sw.Dataset(table, label, weight=drawn.get(weights), linear_leaves=True, n_jobs=1)
-    params = {"objective": "softmax", "grow_policy": "symmetric", "max_depth": 2, "n_estimators": 3}
-    params |= {"multi_strategy": "multi_output_tree", "sketch_outputs": 3, "min_child_weight": 0.0}
+    label = np.minimum(
+        np.digitize(table[:, 0] + table[:, 1] * table[:, 2], np.linspace(-2, 2, 9)), 9
+    ).astype(float)
+    drawn = {
+        "zero and one": rng.integers(0, 2, n),
+        "integers": rng.integers(0, 4, n),
+        "real": rng.random(n),
+    }
+    data = sw.Dataset(
+        table, label, weight=drawn.get(weights), linear_leaves=True, n_jobs=1
+    )
+    params = {
+        "objective": "softmax",
+        "grow_policy": "symmetric",
+        "max_depth": 2,
+        "n_estimators": 3,
+    }
+    params |= {
+        "multi_strategy": "multi_output_tree",
+        "sketch_outputs": 3,
+        "min_child_weight": 0.0,
+    }
     params |= {"linear_leaves": True, "linear_units": "standard"}
-    one, *others = (sw.train({**params, "n_jobs": n_jobs}, data).trees for n_jobs in (1, 2, 3, 7))
+    one, *others = (
+        sw.train({**params, "n_jobs": n_jobs}, data).trees for n_jobs in (1, 2, 3, 7)
+    )
     again = replayed(params, data, one, 3)
     for other in (*others, again):
         for name in ("value", "cover", "count", "gain"):
-            np.testing.assert_array_equal(getattr(other, name), getattr(one, name), err_msg=name)
+            np.testing.assert_array_equal(
+                getattr(other, name), getattr(one, name), err_msg=name
+            )
         np.testing.assert_array_equal(other.linear.linear_coef, one.linear.linear_coef)
 
 
 def test_values_are_those_of_the_new_rows():
-    """By hand: one split, squared error, no penalty; a leaf's value is the mean of what its rows lack, shrunk."""
-    params = {"n_estimators": 1, "max_leaves": 2, "reg_lambda": 0.0, "path_smooth": 0.0, "learning_rate": 0.5}
+    """By hand: one split, squared error, no penalty; a leaf's value is the mean of what
+    its rows lack, shrunk.
+    """
+    params = {
+        "n_estimators": 1,
+        "max_leaves": 2,
+        "reg_lambda": 0.0,
+        "path_smooth": 0.0,
+        "learning_rate": 0.5,
+    }
     params |= {"min_samples_leaf": 1, "min_child_weight": 0.0}
     first = sw.Dataset(np.arange(8.0)[:, None], np.repeat([0.0, 1.0], 4))
     trees = sw.train(params, first).trees
     label = np.array([3.0, 1, 1, 3, 10, 10, 14, 14])
     second = sw.Dataset(np.arange(8.0)[:, None], label, reference=first)
     value = replayed(params, second, trees).value
-    np.testing.assert_allclose(value[1:], 0.5 * (np.array([2.0, 12.0]) - label.mean()), rtol=1e-6)
+    np.testing.assert_allclose(
+        value[1:], 0.5 * (np.array([2.0, 12.0]) - label.mean()), rtol=1e-6
+    )
 
 
 def test_a_monotone_model_stays_monotone():

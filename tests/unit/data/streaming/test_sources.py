@@ -1,4 +1,6 @@
-"""Files, readers, lazy frames, queries and iterators give the same data set as one table in memory."""
+"""Files, readers, lazy frames, queries and iterators give the same data set as one
+table in memory.
+"""
 
 import gzip
 from collections.abc import Iterator
@@ -19,8 +21,16 @@ from sapwood.errors import DataError, ParameterError
 def table(n: int = 600) -> pd.DataFrame:
     """Numbers, integers, text with missing values, times, and a label."""
     rng = np.random.default_rng(3)
-    frame = pd.DataFrame({"x": rng.normal(size=n), "k": rng.integers(0, 9, n), "c": rng.choice(["a", "b", "d"], n)})
-    frame["t"] = pd.Timestamp("2025-03-01") + pd.to_timedelta(rng.integers(0, 10**7, n), unit="s")
+    frame = pd.DataFrame(
+        {
+            "x": rng.normal(size=n),
+            "k": rng.integers(0, 9, n),
+            "c": rng.choice(["a", "b", "d"], n),
+        }
+    )
+    frame["t"] = pd.Timestamp("2025-03-01") + pd.to_timedelta(
+        rng.integers(0, 10**7, n), unit="s"
+    )
     frame.loc[rng.random(n) < 0.1, "c"] = None
     frame.loc[rng.random(n) < 0.1, "x"] = np.nan
     frame["w"] = rng.integers(0, 3, n).astype(float)
@@ -35,7 +45,10 @@ def whole() -> Dataset:
 
 
 def pieces(frame: pd.DataFrame) -> list[pa.Table]:
-    return [pa.Table.from_pandas(frame.iloc[a:b], preserve_index=False) for a, b in ((0, 100), (100, 101), (101, 600))]
+    return [
+        pa.Table.from_pandas(frame.iloc[a:b], preserve_index=False)
+        for a, b in ((0, 100), (100, 101), (101, 600))
+    ]
 
 
 TAKEN = {"label": "y", "weight": "w"}
@@ -57,7 +70,9 @@ def test_files(tmp_path: Path, whole: Dataset, form: str, how: str) -> None:
                 csv.write_csv(piece, file)
     (tmp_path / "_SUCCESS").write_text("")
     paths = sorted(tmp_path.glob("part-*"))
-    given = {"folder": tmp_path, "pattern": str(tmp_path / "part-*"), "list": paths}[how]
+    given = {"folder": tmp_path, "pattern": str(tmp_path / "part-*"), "list": paths}[
+        how
+    ]
     data = Dataset.from_files(given, **TAKEN)
     assert data.fingerprint() == whole.fingerprint()
     assert data.times == whole.times and data.categories == whole.categories
@@ -95,22 +110,45 @@ def batches_of(kind: str) -> Any:
         from pyarrow import dataset
 
         return dataset.dataset(pa.concat_tables(tables))
-    return {"list": tables, "pandas": [one.to_pandas() for one in tables], "table": frame}[kind]
+    return {
+        "list": tables,
+        "pandas": [one.to_pandas() for one in tables],
+        "table": frame,
+    }[kind]
 
 
 @pytest.mark.parametrize(
-    "kind", ["list", "pandas", "table", "generator", "function", "reader", "dataset", "polars", "duckdb"]
+    "kind",
+    [
+        "list",
+        "pandas",
+        "table",
+        "generator",
+        "function",
+        "reader",
+        "dataset",
+        "polars",
+        "duckdb",
+    ],
 )
 def test_batches(whole: Dataset, kind: str) -> None:
     data = Dataset.from_batches(batches_of(kind), **TAKEN)
     assert data.fingerprint() == whole.fingerprint()
 
 
-def test_a_csv_column_that_becomes_wider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_csv_column_that_becomes_wider(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     small = csv.ReadOptions(block_size=256)
     monkeypatch.setattr(csv, "ReadOptions", lambda **_: small)
     n = 300
-    frame = pd.DataFrame({"a": np.arange(n, dtype=float), "b": ["7"] * (n - 1) + ["seven"], "y": np.arange(n) % 5})
+    frame = pd.DataFrame(
+        {
+            "a": np.arange(n, dtype=float),
+            "b": ["7"] * (n - 1) + ["seven"],
+            "y": np.arange(n) % 5,
+        }
+    )
     frame["a"] = [str(k) if k < 200 else f"{k}.5" for k in range(n)]
     frame.to_csv(tmp_path / "rows.csv", index=False)
     data = Dataset.from_files(tmp_path / "rows.csv", "y")
@@ -119,7 +157,8 @@ def test_a_csv_column_that_becomes_wider(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_numbers_before_text_are_categories() -> None:
-    X, y = [np.array([[k] for k in (1, 2, 1)], object), np.array([["x"], ["1"]], object)], np.arange(5.0)
+    X = [np.array([[k] for k in (1, 2, 1)], object), np.array([["x"], ["1"]], object)]
+    y = np.arange(5.0)
     frames = [pd.DataFrame({"c": one[:, 0]}) for one in X]
     frames[0] = frames[0].astype(str).astype(float).astype(int)
     with pytest.raises(DataError, match="is text in batch 1, and numbers in batch 0"):
@@ -128,7 +167,11 @@ def test_numbers_before_text_are_categories() -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
-    [("no/such/file.parquet", "there is no file"), ("*.nothing", "no file is called"), ([], "got no file")],
+    [
+        ("no/such/file.parquet", "there is no file"),
+        ("*.nothing", "no file is called"),
+        ([], "got no file"),
+    ],
 )
 def test_files_that_are_not_there(wrong: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
@@ -155,9 +198,16 @@ def test_what_is_no_table(tmp_path: Path) -> None:
 
 
 def test_files_of_other_columns(tmp_path: Path) -> None:
-    parquet.write_table(pa.table({"a": [1.0, 2.0], "y": [0.0, 1.0]}), tmp_path / "a.parquet")
-    parquet.write_table(pa.table({"b": [1.0, 2.0], "y": [0.0, 1.0]}), tmp_path / "b.parquet")
-    with pytest.raises(DataError, match=r"b\.parquet has other columns than .*a\.parquet: they differ in \['a', 'b'\]"):
+    parquet.write_table(
+        pa.table({"a": [1.0, 2.0], "y": [0.0, 1.0]}), tmp_path / "a.parquet"
+    )
+    parquet.write_table(
+        pa.table({"b": [1.0, 2.0], "y": [0.0, 1.0]}), tmp_path / "b.parquet"
+    )
+    with pytest.raises(
+        DataError,
+        match=r"b\.parquet has other columns than .*a\.parquet: they differ in \['a', 'b'\]",
+    ):
         Dataset.from_files(tmp_path, "y")
 
 
@@ -167,7 +217,9 @@ def test_what_cannot_stream(tmp_path: Path) -> None:
         with pytest.raises(ParameterError, match="rows are streamed"):
             Dataset.from_batches(rows, **wrong)
     with pytest.raises(DataError, match="differ in weight"):
-        Dataset.from_batches([(np.ones((3, 1)), np.ones(3)), (np.ones((3, 1)), np.ones(3), np.ones(3))])
+        Dataset.from_batches(
+            [(np.ones((3, 1)), np.ones(3)), (np.ones((3, 1)), np.ones(3), np.ones(3))]
+        )
     with pytest.raises(DataError, match=r"is nan|must be finite|NaN"):
         Dataset.from_batches([(np.ones((3, 1)), np.array([1.0, np.nan, 0.0]))])
 
@@ -193,7 +245,10 @@ def test_progress_of_every_pass() -> None:
 
     with watching(seen.append):
         Dataset.from_batches(rows())
-    done = {stage: [one.round for one in seen if one.stage == stage] for stage in dict.fromkeys(s.stage for s in seen)}
+    done = {
+        stage: [one.round for one in seen if one.stage == stage]
+        for stage in dict.fromkeys(s.stage for s in seen)
+    }
     assert list(done) == ["copying rows", "reading rows", "coding rows"]
     assert done["coding rows"] == [30, 60, 90]
 
@@ -201,13 +256,21 @@ def test_progress_of_every_pass() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"label": pd.Series([1.0, 2.0])}, "label is the name of a column of the files, not a Series"),
+        (
+            {"label": pd.Series([1.0, 2.0])},
+            "label is the name of a column of the files, not a Series",
+        ),
         ({"label": ["y", 3]}, "label is the name of a column of the files, not a list"),
-        ({"weight": ["a", "y"]}, "weight is the name of a column of the files, not a list"),
+        (
+            {"weight": ["a", "y"]},
+            "weight is the name of a column of the files, not a list",
+        ),
         ({"label": "targt"}, r"0\.parquet has no column 'targt'"),
     ],
 )
-def test_names_of_columns_that_are_none(tmp_path: Path, given: dict[str, Any], message: str) -> None:
+def test_names_of_columns_that_are_none(
+    tmp_path: Path, given: dict[str, Any], message: str
+) -> None:
     pd.DataFrame({"a": [1.0, 2.0], "y": [0.0, 1.0]}).to_parquet(tmp_path / "0.parquet")
     with pytest.raises(DataError, match=message):
         Dataset.from_files(tmp_path, **given)
@@ -215,16 +278,29 @@ def test_names_of_columns_that_are_none(tmp_path: Path, given: dict[str, Any], m
 
 def test_errors_name_the_batch(tmp_path: Path) -> None:
     one = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
-    with pytest.raises(DataError, match=r"batch 1 has other columns than the batches before it: it lacks \['b'\]"):
+    with pytest.raises(
+        DataError,
+        match=r"batch 1 has other columns than the batches before it: it lacks \['b'\]",
+    ):
         Dataset.from_batches([one, one[["a"]]])
-    with pytest.raises(DataError, match="batch 1 has 1 columns, and the batches before it 2"):
+    with pytest.raises(
+        DataError, match="batch 1 has 1 columns, and the batches before it 2"
+    ):
         Dataset.from_batches([one.to_numpy(), one[["a"]].to_numpy()])
-    with pytest.raises(DataError, match="label is the name of a column of the batches, not a Series; batches may be"):
+    with pytest.raises(
+        DataError,
+        match="label is the name of a column of the batches, not a Series; batches may be",
+    ):
         Dataset.from_batches([one], label=one.a)
     one.to_parquet(tmp_path / "0.parquet")
     one.assign(a=pd.Timestamp("2024-01-01")).to_parquet(tmp_path / "1.parquet")
-    with pytest.raises(DataError, match=r"1\.parquet: column 'a' has times in one batch"):
+    with pytest.raises(
+        DataError, match=r"1\.parquet: column 'a' has times in one batch"
+    ):
         Dataset.from_files(tmp_path)
     one.assign(a="x").to_parquet(tmp_path / "1.parquet")
-    with pytest.raises(DataError, match=r"column 'a' is text in .*1\.parquet, and numbers in .*0\.parquet"):
+    with pytest.raises(
+        DataError,
+        match=r"column 'a' is text in .*1\.parquet, and numbers in .*0\.parquet",
+    ):
         Dataset.from_files(tmp_path)

@@ -27,7 +27,12 @@ def write_parts(folder: Path) -> None:
     folder.mkdir()
     for k in range(4):
         X = rng.normal(size=(N // 4, 3))
-        columns = {"a": X[:, 0], "b": X[:, 1], "c": np.round(X[:, 2]), "y": X[:, 0] * X[:, 1]}
+        columns = {
+            "a": X[:, 0],
+            "b": X[:, 1],
+            "c": np.round(X[:, 2]),
+            "y": X[:, 0] * X[:, 1],
+        }
         parquet.write_table(pa.table(columns), folder / f"{k}.parquet")
 
 
@@ -52,9 +57,17 @@ def test_opened_without_the_source(made: Path, copied: Path) -> None:
     assert data.fingerprint() == whole.fingerprint() and data.store == copied
     assert "20,000 rows" in repr(data)
     params = {"n_estimators": 3}
-    assert sapwood.train(params, data).to_bytes() == sapwood.train(params, whole).to_bytes()
+    assert (
+        sapwood.train(params, data).to_bytes()
+        == sapwood.train(params, whole).to_bytes()
+    )
     assert not data.label.flags.writeable  # type: ignore[union-attr]
-    assert sorted(one.name for one in copied.iterdir()) == [".sapwood-store", "codes", "dataset", "label"]
+    assert sorted(one.name for one in copied.iterdir()) == [
+        ".sapwood-store",
+        "codes",
+        "dataset",
+        "label",
+    ]
 
 
 def test_saved_and_pickled(copied: Path, tmp_path: Path) -> None:
@@ -87,7 +100,9 @@ def test_damage(copied: Path, name: str, how: str) -> None:
     path.unlink()
     if how != "gone":
         path.write_bytes(raw)
-    with pytest.raises(DataError, match=r"damaged|not a store|not a file that Sapwood saved|digest"):
+    with pytest.raises(
+        DataError, match=r"damaged|not a store|not a file that Sapwood saved|digest"
+    ):
         Dataset.open(copied)
 
 
@@ -97,7 +112,9 @@ def test_damage_between_codes(made: Path, copied: Path) -> None:
     ends = [offset + N * row_bytes for offset, row_bytes in sorted(places)]
     gaps = [
         end
-        for end, after in zip(ends, [*(offset for offset, _ in sorted(places)[1:]), size], strict=True)
+        for end, after in zip(
+            ends, [*(offset for offset, _ in sorted(places)[1:]), size], strict=True
+        )
         if end < after
     ]
     assert gaps
@@ -112,7 +129,10 @@ def test_damage_between_codes(made: Path, copied: Path) -> None:
 @pytest.mark.parametrize("name", ["tree_method", "linear_leaves"])
 def test_what_a_store_cannot_give(made: Path, name: str) -> None:
     value = {"tree_method": "exact", "linear_leaves": True}[name]
-    with pytest.raises(ParameterError, match="needs all rows in memory, and those of this data are read from a store"):
+    with pytest.raises(
+        ParameterError,
+        match="needs all rows in memory, and those of this data are read from a store",
+    ):
         sapwood.train({name: value}, Dataset.open(made / "store", verify=False))
 
 
@@ -122,7 +142,9 @@ def test_what_is_no_store(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="is not a store of Sapwood"):
         Dataset.open(tmp_path)
     with pytest.raises(DataError, match="there is no folder"):
-        Dataset.from_batches([(np.ones((3, 1)), np.ones(3))], store=tmp_path / "no" / "store")
+        Dataset.from_batches(
+            [(np.ones((3, 1)), np.ones(3))], store=tmp_path / "no" / "store"
+        )
     for wrong in (5, b"store", ["store"]):
         with pytest.raises(ParameterError, match="is not a path"):
             Dataset.from_batches([(np.ones((3, 1)), np.ones(3))], store=wrong)  # type: ignore[arg-type]
@@ -146,33 +168,52 @@ with watching(see):
 """
 
 
-def test_an_interrupted_build_goes_on(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_build_goes_on(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "store"
-    died = subprocess.run([sys.executable, "-c", CHILD, str(made / "parts"), str(path), "15000"])
+    died = subprocess.run(
+        [sys.executable, "-c", CHILD, str(made / "parts"), str(path), "15000"]
+    )
     assert died.returncode == -signal.SIGKILL and not path.exists()
     left = build.unfinished(path)
-    assert len((left / "journal").read_text().split()) == 3  # groups of 4,096 of 15,000 rows
+    # groups of 4,096 of 15,000 rows
+    assert len((left / "journal").read_text().split()) == 3
     passes: list[str] = []
     monkeypatch.setattr("sapwood.data.streaming.store.GROUP_BYTES", 1)
-    monkeypatch.setattr("sapwood.data.streaming.reading.tell", lambda stage, *_: passes.append(stage))
+    monkeypatch.setattr(
+        "sapwood.data.streaming.reading.tell", lambda stage, *_: passes.append(stage)
+    )
     written: list[int] = []
     flush = build._Writer._flush
-    monkeypatch.setattr(build._Writer, "_flush", lambda self: (written.append(self.done), flush(self))[1])
+    monkeypatch.setattr(
+        build._Writer,
+        "_flush",
+        lambda self: (written.append(self.done), flush(self))[1],
+    )
     data = Dataset.from_files(made / "parts", "y", store=path)
-    assert set(passes) == {"coding rows"} and written == [12288, 16384]  # the first pass was complete
-    assert data.fingerprint() == Dataset.open(made / "store").fingerprint() and not left.exists()
+    # the first pass was complete
+    assert set(passes) == {"coding rows"} and written == [12288, 16384]
+    assert (
+        data.fingerprint() == Dataset.open(made / "store").fingerprint()
+        and not left.exists()
+    )
 
 
 @pytest.mark.nightly
 def test_a_build_of_other_data_starts_anew(made: Path, tmp_path: Path) -> None:
     path = tmp_path / "store"
-    subprocess.run([sys.executable, "-c", CHILD, str(made / "parts"), str(path), "15000"])
+    subprocess.run(
+        [sys.executable, "-c", CHILD, str(made / "parts"), str(path), "15000"]
+    )
     write_parts(tmp_path / "parts")
     data = Dataset.from_files(tmp_path / "parts", "y", store=path, max_bins=31)
     assert data.max_bins == 31 and not build.unfinished(path).exists()
 
 
-def test_a_file_that_changes_between_passes(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_changes_between_passes(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_parts(tmp_path / "parts")
 
     def see(stage: str, done: int, *_: Any) -> None:
@@ -192,11 +233,13 @@ def test_batches_that_change_between_passes(tmp_path: Path, how: str) -> None:
 
     def batches() -> Iterator[Any]:
         calls.append(1)
-        X, y = np.arange(40.0).reshape(20, 2), np.arange(20.0)
+        X = np.arange(40.0).reshape(20, 2)
+        y = np.arange(20.0)
         if len(calls) > 1:
             X[3, 0] = {"missing": np.nan, "values": 99.0}.get(how, X[3, 0])
             n = {"more": 21, "fewer": 19}.get(how, 20)
-            X, y = np.vstack([X, X])[:n], np.append(y, y)[:n]
+            X = np.vstack([X, X])[:n]
+            y = np.append(y, y)[:n]
         import pandas as pd
 
         frame = pd.DataFrame(X, columns=["a", "b"])
@@ -215,7 +258,9 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     X = np.random.default_rng(0).normal(size=(5000, 2))
     with monkeypatch.context() as patched:
         patched.setattr(os, "posix_fallocate", full)
-        with pytest.raises(OSError, match=r"the disk is full: the store .* is not complete"):
+        with pytest.raises(
+            OSError, match=r"the disk is full: the store .* is not complete"
+        ):
             Dataset.from_batches([(X, X[:, 0])], store=tmp_path / "store")
     assert not (tmp_path / "store").exists()
     assert Dataset.from_batches([(X, X[:, 0])], store=tmp_path / "store").n_rows == 5000
