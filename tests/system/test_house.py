@@ -304,6 +304,7 @@ def test_no_stray_file_at_the_root() -> None:
     known = {
         ".ci",
         ".clang-format",
+        ".git-blame-ignore-revs",
         ".github",
         ".gitignore",
         "CHANGELOG.md",
