@@ -15,6 +15,9 @@ from os.path import dirname, sep
 from sapwood.printable import printable
 
 PACKAGE = dirname(__file__) + sep
+MAX_CHOICES = (
+    80  # names in a message: all parameters, but not all columns of a wide table
+)
 
 
 class SapwoodError(ValueError):
@@ -73,8 +76,11 @@ def suggest(name: str, choices: Iterable[str]) -> str:
     """The hint for an unknown name: ``"did you mean 'max_bins'?"``, or ``"choose one of
     auto, narrow, wide."``.
     """
-    choices = list(choices)
-    return near(name, choices) or f"choose one of {', '.join(sorted(choices))}."
+    choices = sorted(choices)
+    listed = ", ".join(choices[:MAX_CHOICES])
+    if len(choices) > MAX_CHOICES:
+        listed += f" and {len(choices) - MAX_CHOICES:,} more"
+    return near(name, choices) or f"choose one of {listed}."
 
 
 def near(name: str, choices: Iterable[str]) -> str:

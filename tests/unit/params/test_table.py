@@ -330,6 +330,7 @@ def test_suggestions() -> None:
     )
     assert suggest("LOGISTIC", ["Logistic"]) == "did you mean 'Logistic'?"
     assert suggest("x", ["b", "a"]) == "choose one of a, b."
+    assert suggest("zz", [f"column {n}" for n in range(1000)]).endswith("and 920 more.")
     assert issubclass(ParameterError, SapwoodError) and issubclass(
         SapwoodError, ValueError
     )

@@ -179,8 +179,10 @@ class Reader:
                     f"{what} has {columns.n_columns} columns, and {others} {self.n_columns}; give the same."
                 )
             return
-        lacks = [name for name in self.names if name not in columns.names]
-        besides = [name for name in columns.names if name not in self.names]
+        expected = set(self.names)
+        present = set(columns.names)
+        lacks = [name for name in self.names if name not in present]
+        besides = [name for name in columns.names if name not in expected]
         if lacks or besides:
             said = [f"it lacks {lacks[:5]}"] * bool(lacks) + [
                 f"it has {besides[:5]} besides"
