@@ -9,8 +9,10 @@ from operator import index
 from pathlib import Path, PurePosixPath
 
 from sapwood.errors import ParameterError
+from sapwood.system.address_space import free_bytes
 
 MAX_THREADS = 256  # the size of the core's pool
+THREAD_BYTES = 72 << 20  # of address space: the stack of a thread, and its heap
 
 
 def threads(n_jobs: int | None) -> int:
@@ -31,9 +33,17 @@ def threads(n_jobs: int | None) -> int:
         )
     cpus = available()
     if n_jobs is None:
-        return min(cpus, MAX_THREADS)
+        return within_address_space(min(cpus, MAX_THREADS))
     wanted = n_jobs if n_jobs > 0 else max(1, cpus + 1 + n_jobs)
-    return min(wanted, 4 * cpus, MAX_THREADS)
+    return within_address_space(min(wanted, 4 * cpus, MAX_THREADS))
+
+
+def within_address_space(n_threads: int) -> int:
+    """Fewer threads where the address space is limited: the C library ends a process in
+    which a new thread gets no memory.
+    """
+    free = free_bytes()
+    return n_threads if free is None else max(1, min(n_threads, free // THREAD_BYTES))
 
 
 def available() -> int:

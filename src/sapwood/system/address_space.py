@@ -84,14 +84,10 @@ def loading(estimators: bool = False) -> Iterator[None]:
     """
     free = free_bytes()
     n_threads = blas_threads()
-    single = n_threads > 1 and not threads_can_start(n_threads)
-    if free is None and not single:
-        yield
-        return
-    if free is not None:
-        single = single or (
-            n_threads > 1 and free < needed_bytes(estimators, n_threads)
-        )
+    if free is None:
+        single = n_threads > 1 and not threads_can_start(n_threads)
+    else:  # threads that were tried would leave less of it
+        single = n_threads > 1 and free < needed_bytes(estimators, n_threads)
         _check(estimators, free, 1 if single else n_threads)
     before = os.environ.get(THREAD_NAMES[0])
     if single:

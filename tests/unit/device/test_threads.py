@@ -135,3 +135,15 @@ def test_distinct_values_beyond_the_limit_or_not_a_number_are_given_up() -> None
     assert (
         host.distinct(gap, 10) is None and host.distinct(np.arange(9.0) % 3, 2) is None
     )
+
+
+def test_fewer_threads_start_where_the_address_space_is_limited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sapwood.device.threads.available", lambda: 8)
+    monkeypatch.setattr("sapwood.device.threads.free_bytes", lambda: 40 << 20)
+    assert threads(None) == threads(4) == 1
+    monkeypatch.setattr("sapwood.device.threads.free_bytes", lambda: 150 << 20)
+    assert threads(None) == 2
+    monkeypatch.setattr("sapwood.device.threads.free_bytes", lambda: None)
+    assert threads(None) == 8

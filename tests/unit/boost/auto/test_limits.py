@@ -208,7 +208,7 @@ def test_a_plain_fit_of_few_rows_keeps_the_time_limit() -> None:
         UserWarning, match=r"time_limit=2 ended the training after \d+ of 100 rounds"
     ):
         model = sw.SapwoodClassifier(time_limit=2.0, n_jobs=1).fit(X, X[:, 0] > 0)
-    assert time.monotonic() - start < 4.0
+    assert time.monotonic() - start < 5.0  # 5.7 s without a limit on two idle cores
     assert 0 < model.n_iter_ < 100
 
 
