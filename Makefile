@@ -16,14 +16,14 @@ WHEEL_LIMIT := 3000000
 unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE  # else every process compiles all modules anew: two seconds each
 .DEFAULT_GOAL := help
-.PHONY: docs gpu help demo test test-all soak lint types rooms size tiny replay bench coverage sanitize tsan clang arm cross fuzz fuzz-asan wheel wheels free-threaded oldest newest format clean
+.PHONY: docs gpu help demo test test-all soak lint types rooms size smoke tiny replay bench coverage sanitize tsan clang arm cross fuzz fuzz-asan wheel wheels free-threaded oldest newest format clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/cli ## two real tables: scores beside a linear model, the same bytes on any threads, reports
+demo: $(if $(wildcard $(VENV)/packages),$(VENV)/dev,$(VENV)/cli) ## two real tables: scores beside a linear model, the same bytes on any threads, reports
 	@$(PY) examples/demo.py
 
 test: lint types rooms size ## all that a change must pass: lint, types, rooms, size, the commit's tests
@@ -35,7 +35,7 @@ test-all: lint types rooms size ## everything: full products of parameters, ten 
 soak: $(VENV)/dev ## trainings killed at random moments, 100 of each kind: all must end with the right bytes
 	$(PY) tools/soak.py $(ARGS)
 
-lint: $(VENV)/dev ## ruff and clang-format, changing nothing
+lint: $(VENV)/lint ## ruff and clang-format, changing nothing
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
@@ -43,33 +43,38 @@ lint: $(VENV)/dev ## ruff and clang-format, changing nothing
 types: $(VENV)/dev ## mypy, strict
 	$(BIN)/mypy
 
-rooms: $(VENV)/dev ## which part may know which: imports, includes, the law's forbidden words
+rooms: | $(PY) ## which part may know which: imports, includes, the law's forbidden words
 	$(PY) tools/rooms.py
 
-size: $(VENV)/dev ## tokens of every package against its budget
+size: | $(PY) ## tokens of every package against its budget
 	$(PY) tools/size.py
 
-tiny: $(VENV)/dev ## the smoke suite, in seconds
+smoke: $(VENV)/dev ## compile what changed, and run the shortest tests: seconds, after every step
 	$(PY) -m pytest -q $(SMOKE)
+
+tiny: smoke ## the smoke suite and the hashes of the replay tasks
 	$(PY) tools/replay.py --check
 
 replay: $(VENV)/dev ## write the hashes of the replay tasks into tests/replay.txt (a refactor leaves it untouched)
 	$(PY) tools/replay.py
 
-bench: $(VENV)/bench ## kernels, then speed and accuracy against the peers; ARGS go to race.py, DATA=folder to quality.py
-	$(PY) benchmarks/kernels.py
-	$(PY) benchmarks/race.py $(ARGS)
-	$(PY) benchmarks/quality.py $(if $(DATA),--data $(DATA))
+bench: $(VENV)/dev ## kernels, then speed and accuracy against the peers; ARGS go to race.py, DATA=folder to quality.py
+	$(call build,release,Release,)
+	PYTHONPATH=build/release/site $(PY) benchmarks/kernels.py
+	PYTHONPATH=build/release/site $(PY) benchmarks/race.py $(ARGS)
+	PYTHONPATH=build/release/site $(PY) benchmarks/quality.py $(if $(DATA),--data $(DATA))
 
 # A second build beside the one in .venv, found first through PYTHONPATH: $(call build,name,build type,flags)
 build = $(PIP) install --quiet --no-deps --upgrade --target build/$(1)/site \
 	--config-settings=build-dir=build/$(1)/cmake --config-settings=cmake.build-type=$(2) --config-settings=cmake.define.CMAKE_CXX_FLAGS="$(3)" .
+# The packages of an extra, without this one.
+requirements = $$($(PY) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"])')
 RUNTIME = $(shell $(or $(CXX),c++) -print-file-name=$(1))
 
 gpu: $(VENV)/dev ## parity with a GPU (needs one, and CuPy): every task of tests/device/tasks.py, on both devices
 	$(PY) tools/gpu.py $(ARGS)
 
-docs: $(VENV)/docs ## the documentation as a site in build/site; fails on a broken link
+docs: $(VENV)/dev $(VENV)/docs ## the documentation as a site in build/site; fails on a broken link
 	$(PY) tools/docs.py
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
 
@@ -146,16 +151,37 @@ format: $(VENV)/dev ## put every file into the house style
 	$(BIN)/clang-format -i $(NATIVE)
 
 clean: ## remove what make made
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) build dist src/sapwood/_core*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "$(PYTHON) is older than 3.11; give a newer one: make PYTHON=python3.12 ..."; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { echo "python's venv module is missing (Debian: apt install python3-venv)"; exit 1; }
 
-# An extra brings the package along, and `dev` has all of `cli`, so `make demo` after `make test` finds it installed.
-$(VENV)/cli $(VENV)/dev $(VENV)/bench $(VENV)/docs: $(SOURCES) | $(PY)
-	@$(INSTALL) '.[$(@F)]'
-	@touch $@ $(if $(filter dev,$(@F)),$(VENV)/cli)
+# For users: the package as it is released, with what the command line needs.
+$(VENV)/cli: $(SOURCES) | $(PY)
+	@$(INSTALL) '.[cli]'
+	@touch $@
+
+# For developers: this folder as an installed package, whose Python is not copied. Its path alone, so that another build
+# that PYTHONPATH names comes first.
+$(VENV)/packages: pyproject.toml | $(PY)
+	@$(PIP) install --quiet $(call requirements,build)
+	@$(INSTALL) --no-build-isolation --editable '.[dev]' $(addprefix --config-settings=,editable.mode=inplace wheel.cmake=false wheel.py-api=py3)
+	@echo $(CURDIR)/src > $$(echo $(VENV)/lib/python3*/site-packages)/_editable_skbc_sapwood.pth
+	@touch $@
+
+# What changed in the core is compiled, without the optimisation across files.
+$(VENV)/dev: $(NATIVE) CMakeLists.txt $(VENV)/packages
+	@mkdir -p build
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/core -G Ninja -DCMAKE_BUILD_TYPE=Release -DSAPWOOD_LTO=OFF \
+		-DPython_EXECUTABLE=$(CURDIR)/$(PY) > build/configure.log || { cat build/configure.log; exit 1; }
+	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/core
+	@cp build/core/_core*.so src/sapwood/
+	@touch $@
+
+$(VENV)/lint $(VENV)/docs: pyproject.toml | $(PY)
+	@$(PIP) install --quiet $(call requirements,$(@F))
+	@touch $@
 
 , := ,
