@@ -142,8 +142,8 @@ def test_fewer_threads_start_where_the_address_space_is_limited(
 ) -> None:
     monkeypatch.setattr("sapwood.device.threads.available", lambda: 8)
     monkeypatch.setattr("sapwood.device.threads.free_bytes", lambda: 40 << 20)
-    assert threads(None) == threads(4) == 1
+    assert threads.threads(None) == threads.threads(4) == 1
     monkeypatch.setattr("sapwood.device.threads.free_bytes", lambda: 150 << 20)
-    assert threads(None) == 2
+    assert threads.threads(None) == 2
     monkeypatch.setattr("sapwood.device.threads.free_bytes", lambda: None)
-    assert threads(None) == 8
+    assert threads.threads(None) == 8
